@@ -1,0 +1,73 @@
+# The front door. `make` alone lists every target.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.8
+ARGS ?=
+
+-include project.env
+export
+
+##@ Train
+
+.PHONY: train
+train: $(VENV)/cpu.stamp ## train the default model on the bundled data; ARGS="--epochs=3" passes flags
+	@$(BIN)/python -m trainer.task $(ARGS)
+
+##@ Check
+
+.PHONY: test
+test: $(VENV)/dev.stamp ## the tests, under 8 minutes; ARGS="tests/trainer -k resume" chooses
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+.PHONY: test-all
+test-all: $(VENV)/dev.stamp ## the tests that `make test` leaves out: slow ones, and those that need a container engine
+	@$(BIN)/python -m pytest -m "slow or engine" $(ARGS)
+
+.PHONY: lint
+lint: $(VENV)/dev.stamp ## ruff over every Python file
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+##@ Keep up
+
+.PHONY: lock
+lock: $(VENV)/uv.stamp ## write requirements/*.lock from pyproject.toml; UPGRADE=1 moves forward
+	@for extra in cpu gpu tpu launch dev; do \
+	  $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-annotate --no-header $(if $(UPGRADE),--upgrade) --extra $$extra pyproject.toml -o requirements/$$extra.lock; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built and trained here, the environment included
+	@rm -rf $(VENV) jobs build dist *.egg-info .pytest_cache .ruff_cache
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The environment: made once from a lock with hashes. The dev lock holds all that the cpu lock holds.
+UV = $(if $(shell command -v uv),uv,$(BIN)/uv)
+
+$(VENV)/uv.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "trainyard needs Python 3.11 to 3.13; $$($(PYTHON) --version) came. Name one: make PYTHON=python3.12 train" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/uv.stamp
+	@echo "Installing requirements/dev.lock into $(VENV)"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $<
+	@touch $(VENV)/cpu.stamp $@
+
+$(VENV)/cpu.stamp: requirements/cpu.lock $(VENV)/uv.stamp
+	@echo "Installing requirements/cpu.lock into $(VENV)"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $<
+	@touch $@

@@ -1,0 +1,1 @@
+"""The training job: everything that runs in the container."""
