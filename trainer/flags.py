@@ -1,0 +1,222 @@
+"""The command line: flags from the fields of Settings and of model.py's Hyperparameters.
+
+Underscores (`--learning_rate`), `--flag=value` or `--flag value`, the later one wins: so does the tuning
+service pass them. Every problem is told at once, one sentence each, with exit code 2.
+"""
+
+import ast
+import dataclasses
+import difflib
+import json
+import pathlib
+import sys
+import types
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from trainer.settings import Settings, _whole, combinations
+
+MODEL_FILE = pathlib.Path(__file__).with_name("model.py")
+
+
+class Problem(NamedTuple):
+    """What is wrong with a flag; `index` is its place in the arguments, None where it isn't there."""
+
+    flag: str
+    index: int | None
+    message: str
+
+
+class FlagError(Exception):
+    """Flags that can't be used; str() has a line for each problem."""
+
+    def __init__(self, problems: list[Problem]):
+        super().__init__("\n".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+def hyperparameters_class(path: pathlib.Path = MODEL_FILE) -> type:
+    """`Hyperparameters` of model.py, without importing the rest of it (TensorFlow takes seconds).
+
+    The class may use the standard library, pydantic and constants of its own module; a module that
+    can't be taken apart so is imported whole.
+    """
+    tree = ast.parse(path.read_text(), str(path))
+    wanted = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Hyperparameters"]
+    if not wanted:
+        message = f"{path.name} defines no class Hyperparameters; a dataclass or pydantic model is expected"
+        raise FlagError([Problem("", None, message)])
+    light = [node for node in tree.body if _is_light(node)]
+    module = types.ModuleType("trainer_hyperparameters")
+    sys.modules[module.__name__] = module  # dataclasses and pydantic look annotations up there
+    try:
+        exec(compile(ast.Module([*light, *wanted], []), str(path), "exec"), module.__dict__)
+    except NameError:
+        import trainer.model
+
+        return trainer.model.Hyperparameters
+    return module.Hyperparameters
+
+
+def _is_light(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import):
+        return all(_is_light_module(alias.name) for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return node.level == 0 and _is_light_module(node.module or "")
+    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        try:
+            ast.literal_eval(node.value)
+        except ValueError:
+            return False
+        return True
+    return False
+
+
+def _is_light_module(name: str) -> bool:
+    root = name.split(".")[0]
+    return root in sys.stdlib_module_names or root in ("pydantic", "annotated_types", "typing_extensions")
+
+
+def _fields(cls: type) -> dict[str, dict[str, Any]]:
+    """name -> JSON schema of every field, in order."""
+    schema = TypeAdapter(cls).json_schema()
+    definitions = schema.get("$defs", {})
+    fields = {}
+    for name, field in schema.get("properties", {}).items():
+        reference = field.get("$ref", "").rpartition("/")[2]
+        fields[name] = {**definitions.get(reference, {}), **field}
+    return fields
+
+
+def known_flags(hyperparameters: type) -> dict[str, dict[str, Any]]:
+    """Every flag by field name: the trainer's, then the model's own (group Model)."""
+    flags = _fields(Settings)
+    for name, field in _fields(hyperparameters).items():
+        if name in flags:
+            message = f"Hyperparameters.{name} has the name of one of the trainer's own flags; call it otherwise"
+            raise FlagError([Problem(f"--{name}", None, message)])
+        flags[name] = {**field, "group": "Model"}
+    return flags
+
+
+def _split(arguments: list[str], flags: dict[str, dict]) -> tuple[dict[str, tuple[int, str]], list[Problem]]:
+    """name -> (index, text) of the flags that came, and what can't be read."""
+    came, problems, index = {}, [], 0
+    while index < len(arguments):
+        start, argument = index, arguments[index]
+        index += 1
+        if not argument.startswith("--"):
+            problems.append(Problem(argument, start, f"{argument!r} came where a flag such as --epochs=3 was expected"))
+            continue
+        name, equals, text = argument[2:].partition("=")
+        if name not in flags:
+            close = difflib.get_close_matches(name.replace("-", "_"), flags, 1)
+            hint = f"; did you mean --{close[0]}?" if close else "; --help lists them"
+            problems.append(Problem(f"--{name}", start, f"--{name} is not a flag of this trainer{hint}"))
+            index += not equals and index < len(arguments) and not arguments[index].startswith("--")
+            continue
+        if not equals:
+            if index < len(arguments) and not arguments[index].startswith("--"):
+                text = arguments[index]
+                index += 1
+            elif flags[name].get("type") == "boolean":
+                text = "true"
+            else:
+                problems.append(Problem(f"--{name}", start, f"--{name} came without a value"))
+                continue
+        came[name] = (start, text)
+    return came, problems
+
+
+def _build(cls: type, values: dict[str, Any], came: dict[str, tuple[int, str]], problems: list[Problem]) -> Any:
+    try:
+        return TypeAdapter(cls).validate_python(values, strict=False)
+    except ValidationError as error:
+        for detail in error.errors():
+            name = str(detail["loc"][0]) if detail["loc"] else ""
+            index, text = came.get(name, (None, ""))
+            expected = detail["msg"].removeprefix("Value error, ")
+            expected = expected[:1].lower() + expected[1:].replace("Input should be", "should be").replace("input ", "")
+            problems.append(Problem(f"--{name}", index, f"--{name}={text}: {expected.replace('Input', 'it')}"))
+        return None
+
+
+def examine(arguments: list[str], replicas: int | None = None) -> tuple[Settings | None, Any, list[Problem]]:
+    """(settings, hyperparameters, problems) of a command line; the first two are None where they can't be built."""
+    hyperparameters = hyperparameters_class()
+    flags = known_flags(hyperparameters)
+    came, problems = _split(arguments, flags)
+    texts = {name: _whole(text) if flags[name].get("type") == "integer" else text for name, (_, text) in came.items()}
+    own = Settings.model_fields.keys()
+    settings = _build(Settings, {n: t for n, t in texts.items() if n in own}, came, problems)
+    model = _build(hyperparameters, {n: t for n, t in texts.items() if n not in own}, came, problems)
+    if settings is not None:
+        for flag, message in combinations(settings, replicas):
+            problems.append(Problem(flag, came.get(flag[2:], (None,))[0], message))
+    return settings, model, problems
+
+
+def parse(arguments: list[str]) -> tuple[Settings, Any]:
+    """Settings and hyperparameters of a command line. Raises FlagError with every problem."""
+    settings, hyperparameters, problems = examine(arguments)
+    if problems:
+        raise FlagError(problems)
+    return settings, hyperparameters
+
+
+def as_dict(hyperparameters: Any) -> dict[str, Any]:
+    """A dataclass or a pydantic model as a plain dict."""
+    if isinstance(hyperparameters, BaseModel):
+        return hyperparameters.model_dump(mode="json")
+    return dataclasses.asdict(hyperparameters)
+
+
+def help_text() -> str:
+    """--help: the flags by group."""
+    lines, group = ["usage: python -m trainer.task [--flag=value ...]"], None
+    for name, field in known_flags(hyperparameters_class()).items():
+        if field.get("group") != group:
+            group = field.get("group")
+            lines += ["", group]
+        choices = "|".join(map(str, field.get("enum", []))) or field.get("type", "value")
+        default = field.get("default", "required")
+        lines.append(f"  --{name}={choices}")
+        lines.append(f"      {field.get('description', '')} [{default if default != '' else 'none'}]")
+    return "\n".join(lines)
+
+
+def answer(arguments: list[str]) -> int:
+    """What the launcher asks of the flags: `--check` (job arguments as JSON on stdin) or `--schema`."""
+    try:
+        if arguments == ["--schema"]:
+            flags = known_flags(hyperparameters_class())
+            keep = (
+                "type",
+                "enum",
+                "default",
+                "group",
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+            )
+            rows = [
+                {"name": f"--{name}", "help": field.get("description", "")} | {k: field[k] for k in keep if k in field}
+                for name, field in flags.items()
+            ]
+            print(json.dumps({"flags": rows}))
+        elif arguments == ["--check"]:
+            print(json.dumps([_checked(**job) for job in json.load(sys.stdin)]))
+        else:
+            print("usage: python -m trainer.settings --schema | --check < jobs.json", file=sys.stderr)
+            return 2
+    except FlagError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _checked(args: list[str], replicas: int | None = None) -> list[dict[str, Any]]:
+    problems = examine(args, replicas)[2]
+    return [{"flag": p.flag, "arg_index": p.index, "message": p.message} for p in problems]
