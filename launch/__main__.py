@@ -2,9 +2,13 @@
 
 import argparse
 import importlib
+import os
 import sys
 
-# verb -> (module, what it does); the module has add_arguments(parser) and run(options) -> exit code.
+from launch.errors import LaunchError
+
+# verb -> (module, what it does), in the order of use; the module has add_arguments(parser) and
+# run(options) -> exit code.
 VERBS: dict[str, tuple[str, str]] = {}
 
 
@@ -19,7 +23,17 @@ def main(argv: list[str] | None = None) -> int:
         if name == verb:
             importlib.import_module(module).add_arguments(subparser)
     options = parser.parse_args(argv)
-    return importlib.import_module(VERBS[options.verb][0]).run(options)
+    try:
+        return importlib.import_module(VERBS[options.verb][0]).run(options)
+    except LaunchError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `launch list | head`: whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":
