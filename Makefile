@@ -64,10 +64,10 @@ $(VENV)/uv.stamp:
 
 $(VENV)/dev.stamp: requirements/dev.lock $(VENV)/uv.stamp
 	@echo "Installing requirements/dev.lock into $(VENV)"
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $<
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $<
 	@touch $(VENV)/cpu.stamp $@
 
 $(VENV)/cpu.stamp: requirements/cpu.lock $(VENV)/uv.stamp
 	@echo "Installing requirements/cpu.lock into $(VENV)"
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $<
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $<
 	@touch $@
