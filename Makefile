@@ -19,6 +19,12 @@ export
 train: $(VENV)/cpu.stamp ## train the default model on the bundled data; ARGS="--epochs=3" passes flags
 	@$(BIN)/python -m trainer.task $(ARGS)
 
+##@ Rehearse
+
+.PHONY: local
+local: $(VENV)/dev.stamp ## run a job file here, every replica of it; CONFIG=multi_worker ARGS="-- --epochs=2"
+	@$(BIN)/python -m launch local configs/$(or $(CONFIG),multi_worker).yaml $(ARGS)
+
 ##@ Check
 
 .PHONY: test

@@ -9,12 +9,15 @@ from launch.errors import LaunchError
 
 # verb -> (module, what it does), in the order of use; the module has add_arguments(parser) and
 # run(options) -> exit code.
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
+}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; the exit code is the verb's own, 2 where the command line can't be read."""
     argv = sys.argv[1:] if argv is None else argv
+    argv, trainer_args = _split(argv)
     verb = argv[0] if argv and argv[0] in VERBS else None
     parser = argparse.ArgumentParser(prog="python -m launch", description="Run, check and submit job files.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
@@ -22,9 +25,12 @@ def main(argv: list[str] | None = None) -> int:
         subparser = verbs.add_parser(name, help=summary, description=summary)
         if name == verb:
             importlib.import_module(module).add_arguments(subparser)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(argv, argparse.Namespace(trainer_args=trainer_args))
+    module = importlib.import_module(VERBS[options.verb][0])
+    if trainer_args and not getattr(module, "TRAINER_ARGS", False):
+        parser.error(f"{options.verb} takes nothing after --; {' '.join(trainer_args)} came")
     try:
-        return importlib.import_module(VERBS[options.verb][0]).run(options)
+        return module.run(options)
     except LaunchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -34,6 +40,12 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # `launch list | head`: whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """The verb's own arguments, and what comes after `--`, which argparse mixes up."""
+    place = argv.index("--") if "--" in argv else len(argv)
+    return argv[:place], argv[place + 1 :]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,112 @@
+"""`launch local FILE [-- trainer args]`: every replica of a job file on this machine, as Vertex AI would run it.
+
+In the order in which things happen: launch/spec.py reads, plan says who runs what, environment and rules what Vertex AI
+would give and do, processes or containers start replicas, supervisor sees the job through, stream shows it.
+"""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from launch.local.supervisor import Job, Outcome
+
+TRAINER_ARGS = True  # what comes after `--` is for the trainer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `launch local`."""
+    from launch.local.preempt import preemption
+
+    parser.add_argument("file", metavar="FILE", help="a job file such as configs/multi_worker.yaml")
+    parser.add_argument(
+        "--runner",
+        choices=("process", "docker"),
+        default="process",
+        help="processes of the project's environment, or containers",
+    )
+    parser.add_argument("--image", default="", help="with --runner=docker: this image instead of the file's")
+    parser.add_argument("--output", type=Path, help="instead of baseOutputDirectory; default jobs/NAME of the file")
+    parser.add_argument(
+        "--preempt",
+        action="append",
+        default=[],
+        type=preemption,
+        metavar="REPLICA@TIME",
+        help="take a replica away, such as worker:1@20s; may be given again",
+    )
+    parser.add_argument(
+        "--restarts",
+        type=int,
+        help="of a replica, and of the job; default 5 and 3 as in the cloud, fewer where it fails twice the same way",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
+    from launch import spec
+    from launch.console import console
+    from launch.local.rehearsal import Rehearsal
+    from launch.local.stream import Stream
+    from launch.local.supervisor import LAUNCHER
+
+    file = spec.read(options.file)
+    output = (options.output or Path("jobs") / Path(file.file).stem).resolve()
+    extra, trial = list(options.trainer_args), ""
+    notes = [f"{finding} (`launch validate {file.file}` tells more)" for finding in file.document.findings]
+    if file.kind == "tuning":
+        from launch.study.space import middle
+
+        trial, output = "1", output / "1"
+        extra = [*(f"--{name}={value}" for name, value in middle(file.study).items()), *extra]
+        notes.append("a tuning job: one trial of it, in the middle of every range; `launch tune` runs the study")
+    rehearsal = Rehearsal(
+        spec=file.job,
+        output=output,
+        extra_args=extra,
+        trial=trial,
+        runner=options.runner,
+        image=options.image,
+        preemptions=options.preempt,
+        restarts=options.restarts,
+    )
+    stream = Stream(console(), [replica.name for replica in rehearsal.replicas()], output / "replicas")
+    try:
+        job = rehearsal.job(stream.show)
+        for note in (*notes, *rehearsal.notes()):
+            stream.show(LAUNCHER, note)
+        outcome = watch(job)
+    finally:
+        stream.close()
+    _report(outcome, output)
+    return outcome.code
+
+
+def watch(job: "Job") -> "Outcome":
+    """Run a job; Ctrl-C, SIGTERM and a closed terminal stop it, a second one at once."""
+    asked = []
+
+    def handle(number: int, frame: object) -> None:
+        if asked:
+            job.kill()
+        else:
+            asked.append(number)
+            job.stop(f"stopped by {signal.Signals(number).name}")
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        return job.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _report(outcome: "Outcome", output: Path) -> None:
+    if outcome.code == 1:
+        print(f"The job failed: {outcome.reason}.", file=sys.stderr)
+        print(f"Each replica's lines are in {output / 'replicas'}/", file=sys.stderr)
+    elif outcome.code == 0:
+        print(f"The job succeeded; what it wrote is in {output}/")
