@@ -40,6 +40,10 @@ lint: $(VENV)/dev.stamp ## ruff over every Python file
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
+.PHONY: doctor
+doctor: $(VENV)/cpu.stamp ## is this environment right for its hardware? ARGS=--for=gpu asks for another
+	@$(BIN)/python -m trainer.doctor $(ARGS)
+
 ##@ Keep up
 
 .PHONY: lock
