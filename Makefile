@@ -44,6 +44,12 @@ lint: $(VENV)/dev.stamp ## ruff over every Python file
 doctor: $(VENV)/cpu.stamp ## is this environment right for its hardware? ARGS=--for=gpu asks for another
 	@$(BIN)/python -m trainer.doctor $(ARGS)
 
+##@ Cloud
+
+.PHONY: bootstrap
+bootstrap: $(VENV)/dev.stamp ## make what a Google Cloud project needs; changes nothing the second time; ARGS=--dry_run
+	@$(BIN)/python -m launch bootstrap $(ARGS)
+
 ##@ Keep up
 
 .PHONY: lock

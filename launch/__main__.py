@@ -10,7 +10,7 @@ from launch.errors import LaunchError
 # verb -> (module, what it does), in the order of use; the module has add_arguments(parser) and
 # run(options) -> exit code.
 VERBS: dict[str, tuple[str, str]] = {
-    "validate": ("launch.validate", "everything wrong with job files, at once and offline"),
+    "bootstrap": ("launch.bootstrap", "set a project up: APIs, repository, bucket, accounts and roles, trigger"),
     "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
 }
 
