@@ -259,3 +259,8 @@ def api_types() -> tuple[type, type]:
         for name in names:
             sys.modules.pop(name, None)
     return custom.CustomJobSpec.pb(), tuning.HyperparameterTuningJob.pb()
+
+
+def label_fits(key: str, value: str) -> bool:
+    """Whether Google Cloud takes it as a label."""
+    return bool(re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key) and re.fullmatch(r"[a-z0-9_-]{0,63}", value))
