@@ -25,6 +25,10 @@ train: $(VENV)/cpu.stamp ## train the default model on the bundled data; ARGS="-
 local: $(VENV)/dev.stamp ## run a job file here, every replica of it; CONFIG=multi_worker ARGS="-- --epochs=2"
 	@$(BIN)/python -m launch local configs/$(or $(CONFIG),multi_worker).yaml $(ARGS)
 
+.PHONY: tune
+tune: $(VENV)/dev.stamp ## run a tuning job here, trial by trial; CONFIG=tune ARGS="--trials=8"
+	@$(BIN)/python -m launch tune configs/$(or $(CONFIG),tune).yaml $(ARGS)
+
 ##@ Check
 
 .PHONY: test

@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
     extra, trial = list(options.trainer_args), ""
     notes = [f"{finding} (`launch validate {file.file}` tells more)" for finding in file.document.findings]
     if file.kind == "tuning":
-        from launch.study.space import middle
+        from launch.study import space
 
         trial, output = "1", output / "1"
-        extra = [*(f"--{name}={value}" for name, value in middle(file.study).items()), *extra]
+        extra = [*space.flags(space.read(file.study), space.middle(file.study)), *extra]
         notes.append("a tuning job: one trial of it, in the middle of every range; `launch tune` runs the study")
     rehearsal = Rehearsal(
         spec=file.job,

@@ -50,6 +50,11 @@ class Replica:
         return "reducer" if self.reducer else self.role
 
     @property
+    def accelerator_count(self) -> int:
+        """How many accelerators it has."""
+        return int(self.accelerators.partition(":")[2] or 0)
+
+    @property
     def program(self) -> tuple[str, ...]:
         """The whole command line where there is no image to ask for its ENTRYPOINT."""
         return (*(self.command or ENTRYPOINT), *self.args)

@@ -25,7 +25,7 @@ class Rehearsal:
     preemptions: Sequence[preempt.Preemption] = ()
     restarts: int | None = None
     notice_s: float = NOTICE_S
-    variables: Mapping[str, str] = field(default_factory=dict)  # for every replica, such as CUDA_VISIBLE_DEVICES
+    gpus: Sequence[str] = ()  # ids of real ones, in the place of stand-ins
     folder: Path = field(default_factory=Path.cwd)  # the project's
 
     def replicas(self) -> list[Replica]:
@@ -49,7 +49,7 @@ class Rehearsal:
                 output=self.output,
                 trial=self.trial,
             )
-            return {**given, **self.variables}
+            return {**given, **self._gpus_of(replica, everyone)}
 
         return Job(
             everyone,
@@ -60,6 +60,14 @@ class Rehearsal:
             self.preemptions,
             self.notice_s,
         )
+
+    def _gpus_of(self, replica: Replica, everyone: Sequence[Replica]) -> dict[str, str]:
+        """A replica's own of the real GPUs, in the order of the replicas."""
+        if not self.gpus:
+            return {}
+        before = sum(one.accelerator_count for one in everyone[: everyone.index(replica)])
+        own = self.gpus[before : before + replica.accelerator_count]
+        return {"CUDA_VISIBLE_DEVICES": ",".join(own), "TRAINYARD_STAND_IN": ""}
 
     def _runner(self) -> Runner:
         run = f"{os.getpid()}-{secrets.token_hex(4)}"

@@ -18,13 +18,13 @@ PROGRESS = re.compile(r"step \d+/\d+\b")
 class Stream:
     """Shows lines as they come. On a terminal the chief's progress stays on one line at the bottom."""
 
-    def __init__(self, console: Console, names: Iterable[str], folder: Path | None = None):
-        """`folder` gets chief.log, worker-1.log and so on, begun anew."""
+    def __init__(self, console: Console | None, names: Iterable[str], folder: Path):
+        """`folder` gets chief.log, worker-1.log and so on, begun anew; without a console that is all."""
         names = [*names]
         self._console, self._lock = console, threading.Lock()
         self._width = max(len(name) for name in (*names, LAUNCHER))
         self._colours = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(names)}
-        self._files = _files(folder, names) if folder else {}
+        self._files = _files(folder, (*names, LAUNCHER))
         self._status = None
 
     def show(self, name: str, line: str) -> None:
@@ -32,6 +32,8 @@ class Stream:
         with self._lock:
             if name in self._files:
                 self._files[name].write(f"{line}\n")
+            if self._console is None:
+                return
             if name == "chief" and self._console.is_terminal and PROGRESS.match(line):
                 self._progress(line)
                 return

@@ -103,6 +103,7 @@ class Job:
         elif kind == "stop":
             self._end(Outcome(130, rest[0]))
         else:
+            self._outcome = self._outcome or Outcome(130, "killed by hand")
             self._kill_all()
 
     def _after(self, seconds: float, action: Callable[[], None]) -> None:

@@ -177,6 +177,12 @@ def choose(parameters: Sequence[Parameter], pick: Callable[[Parameter], Value]) 
     return chosen
 
 
+def flags(parameters: Sequence[Parameter], values: Mapping[str, Value]) -> list[str]:
+    """The flags that the service appends to args; a discrete value comes as a double there: 16.0."""
+    discrete = {one.name for one in everyone(parameters) if one.kind == "discrete"}
+    return [f"--{name}={float(value) if name in discrete else value}" for name, value in values.items()]
+
+
 def middle(study: Mapping) -> dict[str, Value]:
     """One trial in the middle of every range, for a rehearsal."""
 
