@@ -6,13 +6,14 @@ Shuffling, sharding, batching, repeating and resuming are pipeline.py's and need
 
 import tensorflow as tf
 
+from trainer.sources import Source, tfrecords
+
 CLASS_NAMES = [str(digit) for digit in range(10)]
 
 
-def records(split: str, data_dir: str) -> tf.data.Dataset:
-    """The undecoded records of a split ("train", "validation" or "test"), in a fixed order."""
-    files = sorted(tf.io.gfile.glob(f"{data_dir}/{split}-*.tfrecord"))
-    return tf.data.TFRecordDataset(files)
+def records(split: str, data_dir: str) -> Source | None:
+    """The undecoded records of a split, "train", "validation" or "test"; None where there is no such split."""
+    return tfrecords(f"{data_dir}/{split}-*.tfrecord")
 
 
 def decode(encoded: tf.Tensor) -> tf.Tensor:

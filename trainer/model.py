@@ -25,10 +25,10 @@ def build_model(hyperparameters: Hyperparameters, optimizer: keras.optimizers.Op
         [
             keras.Input((8, 8, 1)),
             keras.layers.Conv2D(width, 3, padding="same", use_bias=False),
-            keras.layers.BatchNormalization(),
+            keras.layers.BatchNormalization(momentum=0.9),
             keras.layers.ReLU(),
             keras.layers.Conv2D(2 * width, 3, padding="same", strides=2, use_bias=False),
-            keras.layers.BatchNormalization(),
+            keras.layers.BatchNormalization(momentum=0.9),
             keras.layers.ReLU(),
             keras.layers.Flatten(),
             keras.layers.Dropout(hyperparameters.dropout),

@@ -1,34 +1,33 @@
-"""The entry point of a training job: settings, data, model, loop, export."""
+"""The entry point: settings -> cluster -> strategy -> data -> model -> loop -> export, and the exit code.
+
+0 done, 1 failed, 2 flags, cluster or data that can't work, 143 told to stop: saved, and to be started again.
+"""
 
 import os
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from trainer import cluster, flags
 
-import keras
-import tensorflow as tf
-
-from trainer import data, model
+DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 
 
-def batches(split: str, batch_size: int, training: bool) -> tf.data.Dataset:
-    """Batches of (features, label), each example once."""
-    dataset = data.records(split, "data/digits")
-    if training:
-        dataset = dataset.shuffle(10_000, seed=0)
-    dataset = dataset.map(lambda record: data.parse(record, training), tf.data.AUTOTUNE)
-    return dataset.batch(batch_size, drop_remainder=training).prefetch(tf.data.AUTOTUNE)
+def main(argv: list[str] | None = None) -> int:
+    """Run the job that the command line describes."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv in (["--help"], ["-h"]):
+        print(flags.help_text())
+        return DONE
+    try:
+        settings, hyperparameters = flags.parse(argv)
+        here = cluster.read_cluster()
+    except (flags.FlagError, cluster.ClusterError) as error:
+        print(error, file=sys.stderr)
+        return UNUSABLE
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")
+    from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
 
-
-def main() -> int:
-    """Train the default model and export it."""
-    keras.utils.set_random_seed(0)
-    digits = model.build_model(model.Hyperparameters(), keras.optimizers.Adam(1e-3))
-    digits.fit(batches("train", 64, True), epochs=20, verbose=2)
-    reached = digits.evaluate(batches("test", 64, False), return_dict=True, verbose=0)
-    digits.export("jobs/digits/model")
-    print(f"test accuracy {reached['accuracy']:.4f}; the model is in jobs/digits/model")
-    return 0
+    return run.run(settings, hyperparameters, here)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,168 @@
+"""The training loop, the same under every strategy: Keras' own steps, many in one call of the device.
+
+Keras 3's `fit` fails on more than one machine; its train_step and test_step don't. They run here
+under strategy.run inside a tf.function, so that the host stays out of the way, and whatever `compile`
+or the model's own train_step define keeps working.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from trainer.pipeline import Pipeline
+from trainer.update import WholeBatchOptimizer
+
+EXTRAS = 16  # values besides the metrics that a train_step may return
+
+
+class Loop:
+    """A model, its optimizer and a strategy, ready to step.
+
+    Args:
+        model: compiled under the strategy's scope, with a WholeBatchOptimizer.
+        jit: compile forward and backward pass with XLA.
+    """
+
+    def __init__(self, model: keras.Model, strategy: tf.distribute.Strategy, pipeline: Pipeline, *, jit: bool = False):
+        self.model, self.strategy, self.pipeline, self.jit = model, strategy, pipeline, jit
+        self.optimizer: WholeBatchOptimizer = model.optimizer
+        self.request = tf.Variable(0.0, trainable=False)  # a plain variable: signal handlers and timers set it
+        self.extra_names: list[str] = []
+        self.prepare()
+        self._train_call = tf.function(self._train_steps)
+        self._test_call = tf.function(self._test_step)
+
+    def prepare(self) -> None:
+        """Create every variable before the first trace: a trace under several replicas can't.
+
+        Compiled metrics and losses create theirs at their first use, so test_step runs once on zeros.
+        """
+        spec = self.pipeline.element_spec
+        zeros = tf.nest.map_structure(lambda leaf: tf.zeros([1, *leaf.shape[1:]], leaf.dtype), spec)
+        with self.strategy.scope():
+            if not self.model.built:
+                self.strategy.run(lambda batch: self.model(keras.utils.unpack_x_y_sample_weight(batch)[0]), (zeros,))
+            self.optimizer.build(self.model.trainable_variables)
+            self.extras = tf.Variable(
+                tf.zeros([EXTRAS]),
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.MEAN,
+            )
+        self.strategy.run(self.model.test_step, args=(zeros,))
+        self.model.reset_metrics()
+        self.optimizer.averaged = statistics(self.model) if self.optimizer.replicas > 1 else []
+        self.optimizer.request = self.request
+
+    @property
+    def step(self) -> int:
+        """Updates made so far."""
+        return int(self.optimizer.iterations.numpy())
+
+    def iterator(self, first_step: int, last_step: int) -> Any:
+        """The training batches of steps [first, last), distributed."""
+        return iter(self._distributed(lambda _: self.pipeline.training(first_step, last_step)))
+
+    def _distributed(self, make: Callable) -> Any:
+        return self.strategy.distribute_datasets_from_function(make)
+
+    def train(self, iterator: Any, steps: int) -> int:
+        """Make up to `steps` updates; fewer where a replica asked to stop or pause. Returns how many."""
+        return int(self._train_call(iterator, tf.constant(steps)))
+
+    def _train_steps(self, iterator: Any, steps: tf.Tensor) -> tf.Tensor:
+        done, asked = tf.constant(0), tf.constant(False)
+        while done < steps and not asked:
+            self.strategy.run(self._replica_step, args=(next(iterator),))
+            asked = self.strategy.experimental_local_results(self.optimizer.agreed)[0] > 0
+            done += 1
+        return done
+
+    def _replica_step(self, batch: Any) -> None:
+        self.optimizer.applied = False
+        gradients = tf.function(self._micro_batches, jit_compile=True) if self.jit else self._micro_batches
+        gradients(batch)
+        self.optimizer.finish()
+        if not self.optimizer.applied:  # a train_step with optimizers of its own
+            self.optimizer._reduced([])
+
+    def _micro_batches(self, batch: Any) -> None:
+        parts = max(1, self.optimizer.micro_batches)
+        if parts == 1:
+            self._keep_extras(self.model.train_step(batch))
+            return
+        rows = tf.nest.flatten(batch)[0].shape[0] // parts
+        for part in tf.range(parts):
+            start = part * rows
+            micro = tf.nest.map_structure(
+                lambda t, start=start: tf.ensure_shape(t[start : start + rows], [rows, *t.shape[1:]]), batch
+            )
+            self._keep_extras(self.model.train_step(micro))
+
+    def _keep_extras(self, logs: dict[str, Any]) -> None:
+        """Values that the model's own train_step returns and no metric holds: the last step's are reported."""
+        known = {metric.name for metric in self.model.metrics}
+        extras = {name: value for name, value in logs.items() if name not in known and not isinstance(value, dict)}
+        self.extra_names = sorted(extras)[:EXTRAS]
+        if self.extra_names:
+            values = [tf.cast(tf.reduce_mean(extras[name]), tf.float32) for name in self.extra_names]
+            self.extras.assign(tf.pad(tf.stack(values), [[0, EXTRAS - len(values)]]))
+
+    def logs(self) -> dict[str, float]:
+        """The metrics since they were reset, over all replicas."""
+        values = {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
+        if self.extra_names:
+            values.update(zip(self.extra_names, map(float, self.extras.numpy()), strict=False))
+        return values
+
+    def evaluate(self, split: str) -> dict[str, float]:
+        """The metrics of a split: every example counted once, whatever batch size and replicas."""
+        dataset, steps = self.pipeline.evaluation(split)
+        iterator = iter(self._distributed(lambda _: dataset))
+        self.model.reset_metrics()
+        for _ in range(steps):
+            self._test_call(iterator)
+        values = {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
+        self.model.reset_metrics()
+        return values
+
+    def _test_step(self, iterator: Any) -> None:
+        self.strategy.run(self._replica_test, args=(next(iterator),))
+
+    def _replica_test(self, batch: Any) -> None:
+        def test() -> int:
+            self.model.test_step(batch)
+            return 0
+
+        # the last step may leave a replica without an example
+        tf.cond(tf.shape(tf.nest.flatten(batch)[0])[0] > 0, test, lambda: 0)
+
+
+def _flat(results: dict[str, Any]) -> dict[str, Any]:
+    """Scalars by name; a metric that returns several (a dict) gives each its own line."""
+    flat = {}
+    for name, value in results.items():
+        if isinstance(value, dict):
+            flat.update(value)
+        elif tf.convert_to_tensor(value).shape.rank == 0:
+            flat[name] = value
+    return flat
+
+
+def _layers(layer: Any) -> list[Any]:
+    return [layer, *(inner for sub in getattr(layer, "layers", []) for inner in _layers(sub))]
+
+
+def statistics(model: keras.Model) -> list[tf.Variable]:
+    """The variables that steps change besides the optimizer's: BatchNorm's moving statistics and their like.
+
+    Those of frozen layers stay as they are and are left out.
+    """
+    frozen = {id(w) for layer in _layers(model) if not layer.trainable for w in layer.weights}
+    return [
+        weight.value
+        for weight in model.non_trainable_weights
+        if id(weight) not in frozen and weight.dtype.startswith(("float", "bfloat"))
+    ]

@@ -1,0 +1,111 @@
+"""Where records come from: files found by a pattern, or any tf.data set of undecoded records.
+
+What data.py's `records` returns. Patterns may be local or gs://.
+"""
+
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+
+
+class DataError(Exception):
+    """The data can't be used; str() names the file and the record where there is one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """Records in files. `reader` turns a path into the data set of its records, in order."""
+
+    patterns: tuple[str, ...]
+    paths: tuple[str, ...]
+    reader: Callable[[tf.Tensor], tf.data.Dataset]
+
+
+def _find(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for pattern in patterns for path in sorted(tf.io.gfile.glob(pattern)))
+
+
+def tfrecords(*patterns: str, compression: str = "") -> Files:
+    """The serialized examples of TFRecord files; `compression` is "", GZIP or ZLIB."""
+    return Files(patterns, _find(patterns), lambda path: tf.data.TFRecordDataset(path, compression, 1 << 20))
+
+
+def lines(*patterns: str, header: bool = True) -> Files:
+    """The lines of text or CSV files, without the first of each where that is a header."""
+    return Files(patterns, _find(patterns), lambda path: tf.data.TextLineDataset(path).skip(int(header)))
+
+
+Source = Files | tf.data.Dataset
+
+
+def open_source(records: Callable[[str, str], Source | None], split: str, data_dir: str) -> Source | None:
+    """What data.py gives for a split; None where it has no such split. Raises DataError."""
+    source = records(split, data_dir)
+    if source is None and split != "train":
+        return None
+    if isinstance(source, Files):
+        if not source.paths:
+            raise DataError(f"no file matches {' or '.join(source.patterns)} (the {split} records of data.py)")
+        return source
+    if not isinstance(source, tf.data.Dataset):
+        raise DataError(
+            f'data.records("{split}", ...) returned a {type(source).__name__}; expected tfrecords(...), lines(...) '
+            "or a tf.data.Dataset of undecoded records"
+        )
+    return source
+
+
+def dataset(source: Source) -> tf.data.Dataset:
+    """All records once, in their order."""
+    if isinstance(source, Files):
+        return tf.data.Dataset.from_tensor_slices(list(source.paths)).flat_map(source.reader)
+    return source
+
+
+def shuffled(source: Source, epoch: tf.Tensor, seed: int, buffer: int) -> tf.data.Dataset:
+    """All records once, in the order that `seed` and `epoch` (int64 scalar) make, and nothing else."""
+    if buffer <= 1:
+        return dataset(source)
+    mixed = tf.random.stateless_uniform([], [seed, tf.cast(epoch, tf.int32)], 1, 2**62, tf.int64)
+    if isinstance(source, Files):
+        order = tf.random.experimental.stateless_shuffle(list(source.paths), [seed, tf.cast(epoch, tf.int32)])
+        source = tf.data.Dataset.from_tensor_slices(order).interleave(
+            source.reader, cycle_length=min(16, len(source.paths)), num_parallel_calls=tf.data.AUTOTUNE
+        )
+    return source.shuffle(buffer, seed=mixed, reshuffle_each_iteration=False)
+
+
+def count(source: Source) -> int:
+    """How many records there are, read but not decoded. Raises DataError at one that can't be read."""
+    if isinstance(source, Files):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            counts = list(pool.map(lambda path: _count_file(path, source.reader), source.paths))
+        if not sum(counts):
+            raise DataError(f"{source.paths[0]} and {len(counts) - 1} more files hold no record")
+        return sum(counts)
+    known = int(source.cardinality())
+    if known == tf.data.INFINITE_CARDINALITY:
+        raise DataError("the records never end: say with --steps_per_epoch how long an epoch is")
+    found = known if known >= 0 else int(source.reduce(0, lambda total, *_: total + 1))
+    if not found:
+        raise DataError("data.records gave a tf.data.Dataset without a record")
+    return found
+
+
+def _count_file(path: str, reader: Callable[[tf.Tensor], tf.data.Dataset]) -> int:
+    found = 0
+    try:
+        for _ in reader(path):
+            found += 1
+    except tf.errors.OpError as error:
+        raise DataError(f"{path}, record {found}: {first_line(error)}") from None
+    return found
+
+
+def first_line(error: Exception) -> str:
+    """What TensorFlow said, without its node names and addresses."""
+    text = getattr(error, "message", None) or str(error)
+    text = text.split(" [Op:")[0].split("\n")[0]
+    return text.rpartition("}} ")[2] or text
