@@ -14,6 +14,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "validate": ("launch.validate", "everything wrong with job files, at once and offline"),
     "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
     "tune": ("launch.study.tune", "run a tuning job here, trial by trial"),
+    "refine": ("launch.study.refine", "write the next tuning job, from what a study found"),
 }
 
 

@@ -209,3 +209,23 @@ def _choices(one: Parameter) -> Iterator[dict[str, Value]]:
     for value in one.values if one.listed else range(int(one.low), int(one.high) + 1):
         for rest in grid(list(one.active_children(value))):
             yield {one.name: value, **rest}
+
+
+def as_spec(one: Parameter) -> dict:
+    """A parameter as the API writes it: the inverse of `read`."""
+    spec: dict = {"parameterId": one.name}
+    if not one.listed:
+        spec["scaleType"] = next(name for name, scale in _SCALES.items() if scale == one.scale)
+    number = int if one.kind == "integer" else float
+    body = {"values": list(one.values)} if one.listed else {"minValue": number(one.low), "maxValue": number(one.high)}
+    spec[f"{one.kind}ValueSpec"] = body
+    if one.children:
+        parent = {"categorical": _PARENTS[0], "discrete": _PARENTS[1], "integer": _PARENTS[2]}[one.kind]
+        spec["conditionalParameterSpecs"] = [
+            {
+                parent: {"values": [value for value in parents if not one.listed or value in one.values]},
+                "parameterSpec": as_spec(child),
+            }
+            for parents, child in one.children
+        ]
+    return spec
