@@ -29,6 +29,10 @@ local: $(VENV)/dev.stamp ## run a job file here, every replica of it; CONFIG=mul
 tune: $(VENV)/dev.stamp ## run a tuning job here, trial by trial; CONFIG=tune ARGS="--trials=8"
 	@$(BIN)/python -m launch tune configs/$(or $(CONFIG),tune).yaml $(ARGS)
 
+.PHONY: preflight
+preflight: $(VENV)/dev.stamp ## say what would fail in the cloud, in under 10 s; CONFIG=gpu ARGS="--offline"
+	@$(BIN)/python -m launch preflight configs/$(or $(CONFIG),gpu).yaml $(ARGS)
+
 ##@ Check
 
 .PHONY: test

@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
     "tune": ("launch.study.tune", "run a tuning job here, trial by trial"),
     "refine": ("launch.study.refine", "write the next tuning job, from what a study found"),
+    "preflight": ("launch.preflight", "say what would fail in the cloud, before it costs anything"),
 }
 
 

@@ -5,11 +5,12 @@
         subprocess.run(["gcloud", "projects", "describe", "p"], env=api.environment(tmp_path))
         assert api.calls[-1].path == "/v1/projects/p"
 
-A route answers with a dict (200), or with (status, dict). A call that no route takes gets 400 (gcloud retries
-a 5xx for half a minute) and lands in `unexpected`, so that a test can say that there were none. No test needs
-the network or an account.
+A route answers with a dict (200), with (status, dict), or with Late(seconds, either of them). A call that no
+route takes gets 400 (gcloud retries a 5xx for half a minute) and lands in `unexpected`, so that a test can say
+that there were none. No test needs the network or an account.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -22,13 +23,16 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 # The names behind CLOUDSDK_API_ENDPOINT_OVERRIDES_*, as `gcloud config set api_endpoint_overrides/` has them.
 APIS = (
+    "accesscontextmanager",
     "aiplatform",
     "artifactregistry",
     "cloudbuild",
     "cloudresourcemanager",
     "compute",
     "iam",
+    "iamcredentials",
     "logging",
+    "monitoring",
     "serviceusage",
     "storage",
 )
@@ -54,6 +58,14 @@ def failure(code: int, status: str, message: str) -> tuple[int, dict]:
     return code, {"error": {"code": code, "status": status, "message": message}}
 
 
+@dataclass(frozen=True)
+class Late:
+    """An answer that comes after `seconds`, while others are answered; sooner where the server is closed."""
+
+    seconds: float
+    answer: object
+
+
 class StandIn:
     """A server with routes; a context manager. Newer routes win over older ones."""
 
@@ -62,6 +74,7 @@ class StandIn:
         self.unexpected: list[Call] = []
         self._routes: list[tuple[str, re.Pattern, Callable]] = []
         self._lock = threading.Lock()
+        self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_port}"
@@ -72,6 +85,7 @@ class StandIn:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -80,15 +94,21 @@ class StandIn:
         self._routes.insert(0, (method, re.compile(pattern), answer))
 
     def answer(self, call: Call) -> tuple[int, object]:
-        """The first route's answer to a call, recorded."""
+        """The first route's answer to a call, when it is time for it."""
+        given = self._answer(call)
+        if isinstance(given, Late):
+            self._closing.wait(given.seconds)
+            given = given.answer
+        return given if isinstance(given, tuple) else (200, given)
+
+    def _answer(self, call: Call) -> object:
         with self._lock:
             for method, pattern, answer in self._routes:
                 match = pattern.fullmatch(call.path)
                 if match and method == call.method:
                     call = Call(call.method, call.path, call.query, call.body, match.groupdict())
                     self.calls.append(call)
-                    given = answer(call)
-                    return given if isinstance(given, tuple) else (200, given)
+                    return answer(call)
             self.calls.append(call)
             self.unexpected.append(call)
             return failure(400, "INVALID_ARGUMENT", f"no route for {call.method} {call.path}")
@@ -133,7 +153,8 @@ def _handler(api: StandIn) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(sent)
+            with contextlib.suppress(ConnectionError):  # who asked may have stopped waiting
+                self.wfile.write(sent)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_any  # noqa: N815
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import platform
 from typing import Any
 
 import keras
@@ -11,8 +12,7 @@ from trainer import cluster, data, export, flags, model, strategy
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
-from trainer.report import Console, TensorBoard, Tuning, write_json
-from trainer.report.job import JobReport
+from trainer.report import Reporter, write_json
 from trainer.settings import Settings, combinations
 from trainer.sources import DataError
 from trainer.training import NotANumberError, Training
@@ -28,24 +28,23 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster) -> int:
     if not settings.verbose:
         tf.get_logger().setLevel(logging.ERROR)
     where = cluster.places(settings)
-    console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name)
-    board = TensorBoard(where.logs if here.is_chief else "")
+    reporter = Reporter(where.logs if here.is_chief else "", as_json=here.in_cloud, label=here.name)
     try:
-        return _run(settings, hyperparameters, here, where, console, board)
+        return _run(settings, hyperparameters, here, where, reporter)
     except (strategy.StrategyError, DataError, CheckpointError) as error:
-        console.line(str(error), "ERROR")
+        reporter.line(str(error), "ERROR")
         return UNUSABLE
     except (NotANumberError, export.ExportError) as error:
-        console.line(str(error), "ERROR")
+        reporter.line(str(error), "ERROR")
         return FAILED
     finally:
-        board.close()
+        reporter.close()
 
 
-def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, board: TensorBoard) -> int:
+def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, reporter: Reporter) -> int:
     finished = _finished(where.result)
     if finished and not settings.fresh:
-        console.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
+        reporter.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
         return DONE
     devices = strategy.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
@@ -57,27 +56,26 @@ def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, consol
     _check_batch(settings, share)
     pipeline = Pipeline(data, settings, share)
     total = pipeline.steps_per_epoch * settings.epochs
-    console.line(_arithmetic(settings, spread, share, pipeline, total))
+    reporter.line(_arithmetic(settings, spread, share, pipeline, total))
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
     loop = Loop(compiled, spread, pipeline, jit=settings.jit)
     same = {name: getattr(settings, name) for name in SAME_JOB} | flags.as_dict(hyperparameters)
     checkpoints = Checkpoints(where.checkpoints, loop, same, chief=here.is_chief, keep=settings.keep_checkpoints)
-    report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
-    training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
+    training = Training(settings, loop, pipeline, checkpoints, reporter, _callbacks(hyperparameters))
     if settings.fresh:
         aside = checkpoints.set_aside() if here.is_chief else None
-        console.line(f"starting over; what was there is now in {aside}" if aside else "starting over")
+        reporter.line(f"starting over; what was there is now in {aside}" if aside else "starting over")
     else:
-        training.resume(checkpoints.restore(console.warn))
+        training.resume(checkpoints.restore(reporter.warn))
         if loop.step:
-            console.line(f"resuming at step {loop.step} from {where.checkpoints}")
+            reporter.line(f"resuming at step {loop.step} from {where.checkpoints}")
     if not training.run():
-        console.line(
+        reporter.line(
             f"told to stop: saved step {loop.step} in {where.checkpoints}; the same command goes on from there"
         )
         return STOPPED
-    return _finish(settings, hyperparameters, here, where, console, training)
+    return _finish(settings, hyperparameters, here, where, reporter, training)
 
 
 def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.Model:
@@ -131,7 +129,7 @@ def _finished(path: str) -> bool:
         return False
 
 
-def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, training: Any) -> int:
+def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, reporter: Reporter, training: Any) -> int:
     loop, pipeline = training.loop, training.pipeline
     metrics = {"train": training.progress.train, "validation": training.progress.validation}
     if pipeline.split("test"):
@@ -146,11 +144,17 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
         return build(settings, hyperparameters, training.total)
 
     export.export(loop.model, rebuild, data, spec, sample, where.model)
-    result = training.report.result(loop.step, metrics, settings.model_dump() | flags.as_dict(hyperparameters))
+    result = {
+        "finished": True,
+        "metrics": metrics,
+        "steps": loop.step,
+        "flags": settings.model_dump() | flags.as_dict(hyperparameters),
+        "versions": {"tensorflow": tf.__version__, "keras": keras.__version__, "python": platform.python_version()},
+    }
     write_json(where.result, result)
     reached = metrics.get("test") or metrics["validation"] or metrics["train"]
-    console.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))
+    reporter.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))
     for name, path in (("model", where.model), ("checkpoints", where.checkpoints), ("logs", where.logs)):
-        console.line(f"{name + ':':13}{path}")
-    console.line(f"{'result:':13}{where.result}")
+        reporter.line(f"{name + ':':13}{path}")
+    reporter.line(f"{'result:':13}{where.result}")
     return DONE

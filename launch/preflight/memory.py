@@ -1,0 +1,167 @@
+"""Batch and memory: the global batch over the replicas, and the model's estimate against the accelerator's memory.
+
+The estimate is trainer.estimate's, in a process of its own (the launcher imports no TensorFlow), kept under
+.cache/estimate/ by the content of what it depends on.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from launch.checks import Check
+from launch.preflight import accelerators
+from launch.preflight.cloud import Trouble
+from launch.preflight.flags import of_job
+from launch.preflight.job import Job
+from launch.preflight.probe import Probe
+from launch.project import ROOT
+from launch.spec import Pool
+
+# How far the truth was from the estimate, as factors, where a step's real peak was measured (docs/preflight.md);
+# a TPU pads the last dimensions to 8 x 128, which no graph shows.
+OFF = {"cpu": (0.7, 1.6), "gpu": (0.7, 1.6), "tpu": (0.7, 2.5)}
+SOURCES = ("trainer/estimate.py", "trainer/model.py", "trainer/data.py")
+# Vertex AI's documentation: agents may take up to 40 % of the memory of its smallest machines.
+SMALL_VCPUS, SMALL_SHARE, LARGE_SHARE = 4, 0.6, 0.85
+GB = 1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """What one replica takes: bytes for each size of its share of the batch, in rising order."""
+
+    parameters: int
+    gradient_bytes: int
+    bytes_by_batch: dict[int, int]
+    unsized_tensors: int
+
+    @classmethod
+    def of(cls, figures: dict) -> "Need":
+        """From trainer.estimate's JSON, whose keys are text."""
+        table = {int(n): int(size) for n, size in figures["bytes_by_batch"].items()}
+        ordered = dict(sorted(table.items()))
+        return cls(int(figures["parameters"]), int(figures["gradient_bytes"]), ordered, int(figures["unsized_tensors"]))
+
+    def bytes(self, examples: float, accumulates: bool) -> float:
+        """The whole, for a micro-batch; sums of gradients are kept where several make an update."""
+        sizes = list(self.bytes_by_batch)
+        above = next((i for i, n in enumerate(sizes) if n >= examples and i), len(sizes) - 1)
+        low, high = sizes[above - 1], sizes[above]
+        at_low, at_high = self.bytes_by_batch[low], self.bytes_by_batch[high]
+        return at_low + (at_high - at_low) * (examples - low) / (high - low) + self.gradient_bytes * accumulates
+
+
+def arithmetic(job: Job) -> Iterator[Check]:
+    """The global batch over replicas and micro-batches, spelled out."""
+    flags = of_job(job)
+    batch, parts = int(flags.number("batch_size")), max(1, int(flags.number("accumulate")))
+    spelled = f"{batch} examples over {job.devices} replica{'s' * (job.devices != 1)}"
+    spelled += f" and {parts} micro-batches" if parts > 1 else ""
+    whole, rest = divmod(batch, job.devices * parts)
+    if rest or not whole:
+        near = max(1, round(batch / (job.devices * parts))) * job.devices * parts
+        command = f"make local CONFIG={pathlib.Path(job.file.file).stem} ARGS=--batch_size={near}"
+        yield Check("batch", "failure", f"{spelled} don't divide", f"--batch_size={near} does", command)
+    else:
+        yield Check("batch", "ok", f"{spelled}: {whole} each")
+
+
+def fits(job: Job) -> Iterator[Check]:
+    """The estimate against each kind of machine that trains."""
+    need = estimate(job)
+    seen = set()
+    for pool in job.trainers:
+        if (pool.machine_type, pool.accelerator) not in seen:
+            seen.add((pool.machine_type, pool.accelerator))
+            yield _fits(job, pool, need)
+
+
+def _fits(job: Job, pool: Pool, need: Need) -> Check:
+    flags = of_job(job)
+    parts = max(1, int(flags.number("accumulate")))
+    share = flags.number("batch_size") / job.devices / parts
+    middle = need.bytes(share, parts > 1) / GB
+    low, high = (middle * factor for factor in OFF[pool.architecture])
+    room, whose = memory_gb(pool)
+    said = f"about {middle:.2g} GB ({low:.2g} to {high:.2g}) for {share:g} examples a replica"
+    said += f", {need.parameters:,} parameters"
+    if need.unsized_tensors:
+        said += f"; {need.unsized_tensors} tensors have no size before run time and are not in it"
+    if room is None:
+        return Check("memory", "unknown", f"{said}; the memory of {whose} is not in the tables", "compare it yourself")
+    said += f"; {whose} has {room:.3g} GB to give"
+    if high <= room:
+        return Check("memory", "ok", said)
+    fix, command = _smaller(job, need, room, OFF[pool.architecture][1], parts)
+    return Check("memory", "failure" if low > room else "warning", said, fix, command)
+
+
+def _smaller(job: Job, need: Need, room: float, factor: float, parts: int) -> tuple[str, str]:
+    """What would fit for sure: more micro-batches, as --batch_size_fit=accumulate does at run time too."""
+    allowed = room * GB / factor
+    most = max((n for n in range(1, 4097) if need.bytes(n, True) <= allowed), default=0)
+    stem = pathlib.Path(job.file.file).stem
+    if most < 1:
+        return "the model alone may not fit: take an accelerator with more memory, or --precision=mixed_bfloat16", ""
+    batch = int(of_job(job).number("batch_size"))
+    fitting = [n for n in range(parts, batch + 1) if batch % (n * job.devices) == 0 and batch / job.devices / n <= most]
+    if not fitting:
+        smaller = most * job.devices
+        command = f"make local CONFIG={stem} ARGS=--batch_size={smaller}"
+        return f"at most {most} examples a replica fit for sure", command
+    fix = f"--accumulate={fitting[0]} gives the same result from micro-batches of {batch // job.devices // fitting[0]}"
+    return fix, f"make local CONFIG={stem} ARGS=--accumulate={fitting[0]}"
+
+
+def memory_gb(pool: Pool) -> tuple[float | None, str]:
+    """(GB that training may use, or None where unknown; of what): one accelerator's, or the machine's."""
+    kind = accelerators.of(pool)
+    if kind:
+        return kind.memory_gb * accelerators.data()["usable"], f"one {kind.name}"
+    if pool.accelerator:
+        return None, pool.accelerator
+    whole = accelerators.host_memory_gb(pool.machine_type)
+    if whole is None:
+        return None, pool.machine_type or "the machine"
+    small = accelerators.vcpus(pool.machine_type) <= SMALL_VCPUS
+    return whole * (SMALL_SHARE if small else LARGE_SHARE), pool.machine_type
+
+
+def estimate(job: Job, root: pathlib.Path = ROOT) -> Need:
+    """trainer.estimate's figures for the chief's flags. Raises Trouble("other") with its sentence."""
+    args = job.trainers[0].args if job.trainers else []
+    digest = hashlib.sha256("\0".join(args).encode())
+    for source in SOURCES:
+        file = root / source
+        digest.update(file.read_bytes() if file.is_file() else b"")
+    kept = root / ".cache" / "estimate" / f"{digest.hexdigest()[:24]}.json"
+    try:
+        figures = json.loads(kept.read_text())
+    except (OSError, ValueError):
+        figures = _estimated(args, root, job.remaining_s())
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(figures))
+        part.replace(kept)
+    return Need.of(figures)
+
+
+def _estimated(args: list[str], root: pathlib.Path, timeout_s: float) -> dict:
+    command = [sys.executable, "-m", "trainer.estimate", *args]
+    quiet = {"cwd": root, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    try:
+        done = subprocess.run(command, timeout=timeout_s, **quiet)
+    except subprocess.TimeoutExpired:
+        raise Trouble("late", f"TensorFlow took more than {timeout_s:.0f} s to start and trace the model") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no answer"]
+        raise Trouble("other", f"the model can't be estimated: {said[-1]}")
+    return json.loads(done.stdout)
+
+
+PROBES = (Probe("memory", "batch", arithmetic), Probe("memory", "memory", fits))
