@@ -108,5 +108,20 @@ def _report(outcome: "Outcome", output: Path) -> None:
     if outcome.code == 1:
         print(f"The job failed: {outcome.reason}.", file=sys.stderr)
         print(f"Each replica's lines are in {output / 'replicas'}/", file=sys.stderr)
+        if outcome.failed:
+            diagnose(output / "replicas" / f"{outcome.failed.replace(':', '-')}.log")
     elif outcome.code == 0:
         print(f"The job succeeded; what it wrote is in {output}/")
+
+
+def diagnose(log: Path) -> None:
+    """Say why it failed, as `launch diagnose LOG` does; the exit code stays the job's."""
+    import importlib
+
+    from launch.__main__ import VERBS
+
+    if "diagnose" in VERBS and log.exists():
+        module = importlib.import_module(VERBS["diagnose"][0])
+        parser = argparse.ArgumentParser()
+        module.add_arguments(parser)
+        module.run(parser.parse_args([str(log)]))

@@ -132,13 +132,17 @@ def _with_signals(study: "object") -> None:
 def _report(study: "object") -> int:
     """The end of it, in words."""
     from launch.console import console, stderr
-    from launch.study import plots, space
+    from launch.local import diagnose
+    from launch.study import plots, space, store
 
     keep, best = study.store, study.store.best()
     keep.write_json()
     if study.failed_because:
         stderr().print(f"The study failed: {study.failed_because}", markup=False)
         stderr().print(f"What each trial printed is in {keep.folder}/TRIAL/replicas/", markup=False)
+        failed = [one for one in keep.trials() if store.state(one) == store.FAILED]
+        if failed:
+            diagnose(keep.folder / str(failed[-1].number + 1) / "replicas" / "chief.log")
         return 1
     if best is not None:
         page = plots.write(keep)

@@ -1,0 +1,110 @@
+"""The docker runner on a real engine: its own network, Vertex AI's host names, nothing left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from launch import __main__ as command_line
+
+IMAGE = os.environ.get("BASE_IMAGE", "")
+pytestmark = pytest.mark.engine
+
+SERVER = """
+import socket
+server = socket.create_server(("", 2222))
+server.accept()[0].send(b"from the worker")
+server.accept()
+"""
+SLEEPER = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+print("up")
+time.sleep(3600)
+"""
+CLIENT = """
+import json, os, pathlib, socket, time
+host, port = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"][0].split(":")
+while True:
+    try:
+        print(socket.create_connection((host, int(port))).recv(100).decode())
+        break
+    except OSError:
+        time.sleep(0.1)
+pathlib.Path(os.environ["AIP_MODEL_DIR"]).mkdir()
+print("host", host)
+"""
+
+
+@pytest.fixture
+def client():
+    docker = pytest.importorskip("docker")
+    try:
+        engine = docker.from_env()
+        engine.images.get(IMAGE)
+    except (docker.errors.DockerException, ValueError):
+        pytest.skip("no container engine answers, or it lacks BASE_IMAGE")
+    yield engine
+    engine.close()
+
+
+def job(tmp_path, *programs):
+    pools = [
+        {"replicaCount": 1, "containerSpec": {"imageUri": IMAGE, "command": ["python3", "-uc"], "args": [program]}}
+        for program in programs
+    ]
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump({"workerPoolSpecs": pools, "baseOutputDirectory": {"outputUriPrefix": "gs://b"}}))
+    return str(file)
+
+
+def left(engine, folder):
+    """Containers that have the job's folder mounted."""
+    return [
+        one.name
+        for one in engine.containers.list(all=True, ignore_removed=True)
+        if any(mount.get("Source") == str(folder) for mount in one.attrs.get("Mounts", []))
+    ]
+
+
+def test_replicas_meet_on_a_network_of_their_own(client, tmp_path, capsys):
+    file = job(tmp_path, CLIENT, SERVER)
+    assert command_line.main(["local", file, "--runner=docker", f"--output={tmp_path / 'out'}"]) == 0
+    out = capsys.readouterr().out
+    assert "chief    | from the worker" in out
+    assert "host cmle-training-workerpool1-" in out
+    assert (tmp_path / "out/model").stat().st_uid == os.getuid()
+    assert left(client, tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_container_is_left_however_the_launcher_ends(number, client, tmp_path):
+    command = [sys.executable, "-u", "-m", "launch", "local", job(tmp_path, SLEEPER), "--runner=docker"]
+    command.append(f"--output={tmp_path / 'out'}")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while (line := process.stdout.readline()) and "| up" not in line:
+            pass
+        assert left(client, tmp_path / "out")
+        process.send_signal(number)
+        process.wait()
+    for _ in range(600):
+        if not left(client, tmp_path / "out"):
+            break
+        time.sleep(0.1)
+    assert left(client, tmp_path / "out") == []
+
+
+def test_an_image_that_is_not_there_is_told(client, tmp_path, capsys):
+    file = job(tmp_path, "pass")
+    assert command_line.main(["local", file, "--runner=docker", "--image=no-such-image-here"]) == 2
+    assert "build" in capsys.readouterr().err
+
+
+def test_no_engine_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    assert command_line.main(["local", job(tmp_path, "pass"), "--runner=docker", f"--output={tmp_path}"]) == 2
+    assert "--runner=docker" in capsys.readouterr().err
