@@ -58,7 +58,15 @@ doctor: $(VENV)/cpu.stamp ## is this environment right for its hardware? ARGS=--
 bootstrap: $(VENV)/dev.stamp ## make what a Google Cloud project needs; changes nothing the second time; ARGS=--dry_run
 	@$(BIN)/python -m launch bootstrap $(ARGS)
 
+.PHONY: cloud-build
+cloud-build: $(VENV)/dev.stamp ## test, build, try and push the images on Cloud Build, from the working tree
+	@$(BIN)/python -m launch cloud_build $(ARGS)
+
 ##@ Keep up
+
+.PHONY: audit
+audit: $(VENV)/dev.stamp ## known vulnerabilities in what the locks name; needs the network
+	@$(BIN)/python scripts/audit.py $(ARGS)
 
 .PHONY: lock
 lock: $(VENV)/uv.stamp ## write requirements/*.lock from pyproject.toml; UPGRADE=1 moves forward

@@ -16,6 +16,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "tune": ("launch.study.tune", "run a tuning job here, trial by trial"),
     "refine": ("launch.study.refine", "write the next tuning job, from what a study found"),
     "preflight": ("launch.preflight", "say what would fail in the cloud, before it costs anything"),
+    "cloud_build": ("launch.cloud_build", "run cloudbuild.yaml on the working tree: test, build, try, push"),
+    "fill": ("launch.fill", "a job file with its variables filled in, for gcloud's --config"),
 }
 
 

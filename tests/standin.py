@@ -11,6 +11,7 @@ that there were none. No test needs the network or an account.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -40,13 +41,16 @@ APIS = (
 
 @dataclass(frozen=True)
 class Call:
-    """One request. `body` is parsed JSON where it is JSON, text otherwise, None where empty."""
+    """One request. `body` is parsed JSON where it is JSON, text otherwise, None where empty;
+    `raw` is what came.
+    """
 
     method: str
     path: str
     query: dict[str, list[str]] = field(default_factory=dict)
     body: object = None
     parts: dict[str, str] = field(default_factory=dict)
+    raw: bytes = b""
 
     def __getitem__(self, name: str) -> str:
         """The named group of the route's pattern."""
@@ -106,7 +110,7 @@ class StandIn:
             for method, pattern, answer in self._routes:
                 match = pattern.fullmatch(call.path)
                 if match and method == call.method:
-                    call = Call(call.method, call.path, call.query, call.body, match.groupdict())
+                    call = dataclasses.replace(call, parts=match.groupdict())
                     self.calls.append(call)
                     return answer(call)
             self.calls.append(call)
@@ -142,12 +146,13 @@ def _handler(api: StandIn) -> type[BaseHTTPRequestHandler]:
 
         def do_any(self) -> None:
             url = urlsplit(self.path)
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode("utf-8", "replace")
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            text = raw.decode("utf-8", "replace")
             try:
-                body = json.loads(raw) if raw else None
+                body = json.loads(text) if text else None
             except ValueError:
-                body = raw
-            status, given = api.answer(Call(self.command, unquote(url.path), parse_qs(url.query), body))
+                body = text
+            status, given = api.answer(Call(self.command, unquote(url.path), parse_qs(url.query), body, raw=raw))
             sent = json.dumps(given).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
