@@ -33,6 +33,10 @@ class Loop:
         self.prepare()
         self._train_call = tf.function(self._train_steps)
         self._test_call = tf.function(self._test_step)
+        self._look_call = tf.function(self._train_one)
+        self.test_graph: Any = None  # the concrete function of the evaluation step, once it has run
+        self._waited = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self._waited_from: float | None = None
 
     def prepare(self) -> None:
         """Create every variable before the first trace: a trace under several replicas can't.
@@ -75,10 +79,41 @@ class Loop:
     def _train_steps(self, iterator: Any, steps: tf.Tensor) -> tf.Tensor:
         done, asked = tf.constant(0), tf.constant(False)
         while done < steps and not asked:
-            self.strategy.run(self._replica_step, args=(next(iterator),))
+            self.strategy.run(self._replica_step, args=(self._next(iterator),))
             asked = self.strategy.experimental_local_results(self.optimizer.agreed)[0] > 0
             done += 1
         return done
+
+    def _next(self, iterator: Any) -> Any:
+        """The next batch; how long that took is added up."""
+        start = tf.timestamp()
+        with tf.control_dependencies([start]):
+            batch = next(iterator)
+        first = self.strategy.experimental_local_results(tf.nest.flatten(batch, expand_composites=False)[0])[0]
+        with tf.control_dependencies([first]):
+            self._waited.assign_add(tf.timestamp() - start)
+        return batch
+
+    def input_wait_s(self) -> float:
+        """Seconds that steps have waited for their batches since the last look."""
+        total = float(self._waited.numpy())
+        since, self._waited_from = total - (self._waited_from or 0.0), total
+        return since
+
+    def train_and_look(self, iterator: Any) -> dict[str, tf.Tensor]:
+        """Make one update; its gradients, summed over all replicas, by the variable's path."""
+        gradients = self._look_call(iterator)
+        names = [variable.path for variable in self.model.trainable_variables]
+        return {name: value for name, value in zip(names, gradients, strict=False) if value is not None}
+
+    def _train_one(self, iterator: Any) -> list[tf.Tensor]:
+        def step(batch: Any) -> list[tf.Tensor]:
+            self._replica_step(batch)
+            kept = {id(variable): tf.convert_to_tensor(gradient) for gradient, variable in self.optimizer.kept}
+            return [kept.get(id(v), tf.zeros([0])) for v in self.model.trainable_variables]
+
+        results = self.strategy.run(step, args=(next(iterator),))
+        return [self.strategy.experimental_local_results(value)[0] for value in results]
 
     def _replica_step(self, batch: Any) -> None:
         self.optimizer.applied = False
@@ -121,6 +156,7 @@ class Loop:
         """The metrics of a split: every example counted once, whatever batch size and replicas."""
         dataset, steps = self.pipeline.evaluation(split)
         iterator = iter(self._distributed(lambda _: dataset))
+        self.test_graph = self.test_graph or self._test_call.get_concrete_function(iterator)
         self.model.reset_metrics()
         for _ in range(steps):
             self._test_call(iterator)

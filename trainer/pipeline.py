@@ -216,6 +216,12 @@ class Pipeline:
         make = self._evaluated_slices if split.fits else self._evaluated_stream
         return make(split, steps).prefetch(AUTOTUNE).with_options(_options()), steps
 
+    def plain(self, name: str) -> tf.data.Dataset:
+        """Batches of a split in its order, for one process to look at."""
+        split = self.split(name)
+        parsed = sources.dataset(split.source).map(split.parse, AUTOTUNE)
+        return parsed.batch(self.batch_size).with_options(_options())
+
     def _bounds(self, replica: int, left: int) -> tuple[int, int]:
         """Which of the `left` examples of a step are a replica's (of all workers)."""
         return replica * left // self.share.all_replicas, (replica + 1) * left // self.share.all_replicas

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import platform
 from typing import Any
 
 import keras
@@ -12,7 +11,8 @@ from trainer import cluster, data, export, flags, model, strategy
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
-from trainer.report import Reporter, write_json
+from trainer.report import Console, TensorBoard, Tuning, write_json
+from trainer.report.job import JobReport
 from trainer.settings import Settings, combinations
 from trainer.sources import DataError
 from trainer.training import NotANumberError, Training
@@ -28,23 +28,24 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster) -> int:
     if not settings.verbose:
         tf.get_logger().setLevel(logging.ERROR)
     where = cluster.places(settings)
-    reporter = Reporter(where.logs if here.is_chief else "", as_json=here.in_cloud, label=here.name)
+    console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name)
+    board = TensorBoard(where.logs if here.is_chief else "")
     try:
-        return _run(settings, hyperparameters, here, where, reporter)
+        return _run(settings, hyperparameters, here, where, console, board)
     except (strategy.StrategyError, DataError, CheckpointError) as error:
-        reporter.line(str(error), "ERROR")
+        console.line(str(error), "ERROR")
         return UNUSABLE
     except (NotANumberError, export.ExportError) as error:
-        reporter.line(str(error), "ERROR")
+        console.line(str(error), "ERROR")
         return FAILED
     finally:
-        reporter.close()
+        board.close()
 
 
-def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, reporter: Reporter) -> int:
+def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, board: TensorBoard) -> int:
     finished = _finished(where.result)
     if finished and not settings.fresh:
-        reporter.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
+        console.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
         return DONE
     devices = strategy.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
@@ -56,26 +57,27 @@ def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, report
     _check_batch(settings, share)
     pipeline = Pipeline(data, settings, share)
     total = pipeline.steps_per_epoch * settings.epochs
-    reporter.line(_arithmetic(settings, spread, share, pipeline, total))
+    console.line(_arithmetic(settings, spread, share, pipeline, total))
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
     loop = Loop(compiled, spread, pipeline, jit=settings.jit)
     same = {name: getattr(settings, name) for name in SAME_JOB} | flags.as_dict(hyperparameters)
     checkpoints = Checkpoints(where.checkpoints, loop, same, chief=here.is_chief, keep=settings.keep_checkpoints)
-    training = Training(settings, loop, pipeline, checkpoints, reporter, _callbacks(hyperparameters))
+    report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
+    training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
     if settings.fresh:
         aside = checkpoints.set_aside() if here.is_chief else None
-        reporter.line(f"starting over; what was there is now in {aside}" if aside else "starting over")
+        console.line(f"starting over; what was there is now in {aside}" if aside else "starting over")
     else:
-        training.resume(checkpoints.restore(reporter.warn))
+        training.resume(checkpoints.restore(console.warn))
         if loop.step:
-            reporter.line(f"resuming at step {loop.step} from {where.checkpoints}")
+            console.line(f"resuming at step {loop.step} from {where.checkpoints}")
     if not training.run():
-        reporter.line(
+        console.line(
             f"told to stop: saved step {loop.step} in {where.checkpoints}; the same command goes on from there"
         )
         return STOPPED
-    return _finish(settings, hyperparameters, here, where, reporter, training)
+    return _finish(settings, hyperparameters, here, where, console, training)
 
 
 def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.Model:
@@ -129,7 +131,7 @@ def _finished(path: str) -> bool:
         return False
 
 
-def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, reporter: Reporter, training: Any) -> int:
+def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, training: Any) -> int:
     loop, pipeline = training.loop, training.pipeline
     metrics = {"train": training.progress.train, "validation": training.progress.validation}
     if pipeline.split("test"):
@@ -144,17 +146,11 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, rep
         return build(settings, hyperparameters, training.total)
 
     export.export(loop.model, rebuild, data, spec, sample, where.model)
-    result = {
-        "finished": True,
-        "metrics": metrics,
-        "steps": loop.step,
-        "flags": settings.model_dump() | flags.as_dict(hyperparameters),
-        "versions": {"tensorflow": tf.__version__, "keras": keras.__version__, "python": platform.python_version()},
-    }
+    result = training.report.result(loop.step, metrics, settings.model_dump() | flags.as_dict(hyperparameters))
     write_json(where.result, result)
     reached = metrics.get("test") or metrics["validation"] or metrics["train"]
-    reporter.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))
+    console.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))
     for name, path in (("model", where.model), ("checkpoints", where.checkpoints), ("logs", where.logs)):
-        reporter.line(f"{name + ':':13}{path}")
-    reporter.line(f"{'result:':13}{where.result}")
+        console.line(f"{name + ':':13}{path}")
+    console.line(f"{'result:':13}{where.result}")
     return DONE

@@ -93,6 +93,9 @@ class Settings(BaseModel):
     )
 
     log_every_steps: Int = _flag(100, "Reports", "steps between two lines of the log", ge=1)
+    histogram_epochs: Int = _flag(
+        5, "Reports", "epochs between two sets of histograms and confusion matrices in TensorBoard; 0: none", ge=0
+    )
     hypertune_metric: str = _flag("val_loss", "Reports", "the metric that the tuning service is told")
     profile_steps: str = _flag("", "Reports", "FIRST:LAST, the steps to profile", pattern=r"^$|^[0-9]+:[0-9]+$")
     verbose: bool = _flag(False, "Reports", "TensorFlow's own messages as well")

@@ -10,7 +10,7 @@ from trainer.checkpoint import Checkpoints
 from trainer.interrupt import Interrupt
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline
-from trainer.report import Clock, Reporter
+from trainer.report.job import JobReport
 from trainer.settings import Settings
 from trainer.update import STOP
 
@@ -39,16 +39,17 @@ class Training:
         loop: Loop,
         pipeline: Pipeline,
         checkpoints: Checkpoints,
-        reporter: Reporter,
+        report: JobReport,
         callbacks: list[keras.callbacks.Callback],
     ):
         self.settings, self.loop, self.pipeline = settings, loop, pipeline
-        self.checkpoints, self.reporter = checkpoints, reporter
+        self.checkpoints, self.report = checkpoints, report
         self.steps_per_epoch = pipeline.steps_per_epoch
         self.total = self.steps_per_epoch * settings.epochs
         self.callbacks = keras.callbacks.CallbackList(callbacks, model=loop.model)
         self.callbacks.set_params({"epochs": settings.epochs, "steps": self.steps_per_epoch, "verbose": 0})
         self.progress = Progress()
+        self.gradients: dict[str, Any] | None = None
         every = settings.checkpoint_every
         self.checkpoint_steps = int(every.removesuffix("steps")) if every.endswith("steps") else 0
         self.checkpoint_s = None if self.checkpoint_steps else float(every.removesuffix("s"))
@@ -68,8 +69,7 @@ class Training:
         model.stop_training = self.progress.stop_training
         step = self.loop.step
         iterator = self.loop.iterator(step, self.total)
-        self.clock = Clock(self.settings.batch_size)
-        self.clock.rate(step)
+        self.report.begin(step, self.pipeline)
         timer = self.checkpoint_s if self.checkpoints.chief else None
         with Interrupt(self.loop.request, timer) as interrupt:
             while True:
@@ -99,19 +99,35 @@ class Training:
             self.loop.model.reset_metrics()
             self.callbacks.on_epoch_begin(step // self.steps_per_epoch)
         self.callbacks.on_train_batch_begin(within)
-        step += self.loop.train(iterator, self._next_event(step) - step)
+        step += self._steps(iterator, step, within)
         asked = float(np.asarray(self.loop.optimizer.agreed.numpy()))
         self._check_finite(step)
         logs = self.loop.logs()
         self.callbacks.on_train_batch_end((step - 1) % self.steps_per_epoch, logs)
         if step % self.settings.log_every_steps == 0:
-            self._log(step, logs)
+            self.report.steps(step, logs, self.loop)
         return step, asked
+
+    def _steps(self, iterator: Any, step: int, within: int) -> int:
+        """Run up to the next event; how many steps were made."""
+        if self._looks(step):
+            self.gradients = self.loop.train_and_look(iterator)
+            return 1
+        start = step - within
+        with self.report.console.bar(self.steps_per_epoch, lambda: self.loop.step - start, lambda: self.report.shown):
+            return self.loop.train(iterator, self._next_event(step) - step)
+
+    def _looks(self, step: int) -> bool:
+        """Whether `step` is the last of an epoch whose gradients are to be shown."""
+        last = (step + 1) % self.steps_per_epoch == 0
+        return last and self.report.wants_gradients(step // self.steps_per_epoch)
 
     def _next_event(self, step: int) -> int:
         every = [self.settings.log_every_steps, self.steps_per_epoch]
         every += [self.checkpoint_steps] if self.checkpoint_steps else []
         ahead = [(step // interval + 1) * interval for interval in every]
+        if self._looks(epoch_end := ahead[1] - 1) and step < epoch_end:
+            ahead.append(epoch_end)
         if self.settings.steps_per_call:
             ahead.append(step + self.settings.steps_per_call)
         return min(*ahead, self.total)
@@ -124,24 +140,16 @@ class Training:
                 "raise --warmup_steps, lower --clip_norm, use Adam, look at a custom loss for log(0) or x/0"
             )
 
-    def _log(self, step: int, logs: dict[str, float]) -> None:
-        rate = self.clock.rate(step)
-        values = "  ".join(f"{name} {value:.4f}" for name, value in logs.items())
-        self.reporter.line(f"step {step}/{self.total}  {values}  {rate:.0f} examples/s")
-        optimizer = self.loop.optimizer
-        extra = {"learning_rate": float(np.asarray(optimizer.learning_rate)), "examples_per_s": rate}
-        extra["gradient_norm"] = float(np.asarray(optimizer.gradient_norm.numpy()))
-        self.reporter.scalars("train", step, {**logs, **extra})
-
     def _end_epoch(self, step: int) -> None:
         epoch = self.progress.epochs_ended
         train = self.loop.logs()
         validation = self.loop.evaluate("validation") if self.pipeline.split("validation") else {}
         self.progress.train, self.progress.validation = train, validation
         logs = {**train, **{f"val_{name}": value for name, value in validation.items()}}
-        values = "  ".join(f"{name} {value:.4f}" for name, value in logs.items())
-        self.reporter.line(f"epoch {epoch + 1}/{self.settings.epochs}  {values}")
-        self.reporter.scalars("validation", step, validation)
+        self.report.epoch(epoch, step, logs, self.gradients)
+        if self.gradients:
+            self.report.look(step, self.loop, self.pipeline)
+            self.gradients = None
         self.callbacks.on_epoch_end(epoch, logs)
         self.progress.epochs_ended += 1
 

@@ -79,6 +79,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         self.averaged: list[tf.Variable] = []  # statistics that replicas must agree on, set by the loop
         self.request: tf.Variable | None = None  # this worker's wish to stop or pause, set by the loop
         self.applied = False  # whether the trace called apply at all
+        self.kept: list[tuple[Any, Any]] = []  # (gradient, variable) of the last trace, as applied
 
     @property
     def scales_loss(self) -> bool:
@@ -186,6 +187,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         ratio = tf.where(finite, ratio, 0.0)
         # a bad gradient leaves the weights as they were, so that what was bad can still be looked at
         grads = [_times(gradient, ratio) for gradient in grads]
+        self.kept = list(zip(grads, variables, strict=True))
         self.gradient_norm.assign(norm)
         self._note_bad(finite)
         if self.replicas == 1:
