@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from launch.errors import LaunchError
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+ENV_FILE = ROOT / "project.env"
+CACHE = ROOT / ".cache"  # what was built, packaged and submitted last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +91,9 @@ def read_env(file: pathlib.Path) -> dict[str, str]:
     return values
 
 
-def settings(root: pathlib.Path = ROOT) -> dict[str, str]:
+def settings() -> dict[str, str]:
     """The settings that have a value, from project.env and the environment; see above for which wins."""
-    written = read_env(root / "project.env")
+    written = read_env(ENV_FILE)
     environment = {name: os.environ[name] for name in KNOWN if name in os.environ}
     by_make = "MAKELEVEL" in os.environ
     merged = {**written, **environment} if by_make else {**environment, **written}
@@ -112,14 +114,12 @@ def overrides(pairs: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def variables(
-    file: str, given: Mapping[str, str] | None = None, *, ask_gcloud: bool = False, root: pathlib.Path = ROOT
-) -> dict[str, str]:
+def variables(file: str, given: Mapping[str, str] | None = None, *, ask_gcloud: bool = False) -> dict[str, str]:
     """The values of the variables that job file `file` may use; one without a value is left out.
 
     Optional ones are there as the empty text. `ask_gcloud` lets gcloud say PROJECT and REGION (about 1 s).
     """
-    values = {**settings(root), **(given or {})}
+    values = {**settings(), **(given or {})}
     if ask_gcloud and not (values.get("PROJECT") and values.get("REGION")):
         values = {**gcloud_settings(), **values}
     for name, known in KNOWN.items():
@@ -127,9 +127,9 @@ def variables(
             values.setdefault(name, "")
     if values.get("NAME"):
         values.setdefault("JOB", job_name(values["NAME"], file))
-    if "IMAGE" not in values and (built := last_image(root)):
+    if "IMAGE" not in values and (built := last_image()):
         values["IMAGE"] = image_reference(built)
-    if "PACKAGE" not in values and (package := _cache(root, "package.json")):
+    if "PACKAGE" not in values and (package := _cache("package.json")):
         values["PACKAGE"] = package.get("uri", "")
     return {name: value for name, value in values.items() if value or (name in KNOWN and KNOWN[name].optional)}
 
@@ -142,9 +142,9 @@ def job_name(name: str, file: str) -> str:
     return f"{clean[:47]}-{when}"
 
 
-def last_image(root: pathlib.Path = ROOT) -> dict[str, str]:
+def last_image() -> dict[str, str]:
     """What `make build-*` made last: {"architecture", "image", "digest" (after push, else None)}; {} if nothing."""
-    return _cache(root, "image.json")
+    return _cache("image.json")
 
 
 def image_reference(built: Mapping[str, str | None]) -> str:
@@ -157,8 +157,8 @@ def image_reference(built: Mapping[str, str | None]) -> str:
     return f"{repository}@{digest}"
 
 
-def _cache(root: pathlib.Path, name: str) -> dict:
-    file = root / ".cache" / name
+def _cache(name: str) -> dict:
+    file = CACHE / name
     try:
         data = json.loads(file.read_text())
     except FileNotFoundError:
@@ -189,3 +189,16 @@ def missing(names: Iterable[str]) -> str:
     names = sorted(set(names))
     parts = [f"{name} ({KNOWN[name].meaning}; {KNOWN[name].how})" for name in names]
     return f"no value for {', '.join(parts)}."
+
+
+def remember(name: str, data: dict) -> None:
+    """Write `.cache/NAME`, whole or not at all."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    half = CACHE / f".{name}.{os.getpid()}"
+    half.write_text(json.dumps(data, indent=2) + "\n")
+    half.replace(CACHE / name)
+
+
+def last_job() -> str:
+    """The full name of the job submitted last from here; empty if none was."""
+    return str(_cache("job.json").get("name") or "")

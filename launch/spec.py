@@ -113,11 +113,15 @@ class Pool:
 
 @dataclasses.dataclass
 class JobFile:
-    """A job file as read. `missing` names the variables that have no value: a placeholder stands for them."""
+    """A job file as read. `missing` names the variables that have no value: a placeholder stands for them.
+
+    `used` names all that it uses.
+    """
 
     document: Document
     kind: Literal["custom", "tuning"]
     missing: list[str]
+    used: frozenset[str] = frozenset()
 
     @property
     def file(self) -> str:
@@ -192,7 +196,7 @@ def read(file: str, variables: Mapping[str, str] | None = None) -> JobFile:
     filler = _Filler(file, values)
     doc = document.read(file, filler)
     doc.findings.extend(filler.findings)
-    return JobFile(doc, tell_kind(doc.data), filler.missing)
+    return JobFile(doc, tell_kind(doc.data), filler.missing, frozenset(filler.used))
 
 
 def tell_kind(data: dict) -> Literal["custom", "tuning"]:
@@ -208,6 +212,7 @@ class _Filler:
         self.file = file
         self.values = values
         self.missing: list[str] = []
+        self.used: set[str] = set()
         self.findings: list[Finding] = []
 
     def __call__(self, text: str, mark: Mark) -> str:
@@ -220,6 +225,7 @@ class _Filler:
         return _VARIABLE.sub(lambda match: self._value(match[1], mark), text)
 
     def _value(self, name: str, mark: Mark) -> str:
+        self.used.add(name)
         if name in self.values:
             return self.values[name]
         if name in project.KNOWN:

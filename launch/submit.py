@@ -1,0 +1,151 @@
+"""`launch submit [FILE]`: fill in, validate, show what will run, look ahead, send."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+
+from launch import project, request, spec, validate, vertex
+from launch.errors import LaunchError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `submit`."""
+    parser.add_argument("file", nargs="?", help="a job file; without one, that of the image built last")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable's value")
+    parser.add_argument("--label", action="append", default=[], metavar="KEY=VALUE", help="a label of the job")
+    parser.add_argument("--web_access", action="store_true", help="allow a shell into the running job")
+    parser.add_argument("--dry_run", action="store_true", help="print the exact request, send nothing")
+    parser.add_argument("--no_preflight", action="store_true", help="don't look ahead for what would fail")
+    parser.add_argument("--watch", action="store_true", help="watch the job until its end")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Submit a job file; 0 when it was sent (with --watch: when it succeeded), 1 with findings, 2 if unusable."""
+    given = project.overrides(options.set)
+    labels = _labels(options.label)
+    file = options.file or str(default_file())
+    if file == "-":
+        raise LaunchError("- (stdin) came. Expected: a file: it is read more than once")
+    variables = project.variables(file, given, ask_gcloud=True)
+    job = spec.read(file, variables)
+    found = validate.findings([job])
+    if found:
+        print(*found, sep="\n")
+        print(f"{file} was not submitted: {len(found)} finding{'s' if len(found) > 1 else ''}")
+        return 1
+    lacking = {*job.missing, *(name for name in ("PROJECT", "REGION", "NAME") if not variables.get(name))}
+    if lacking:
+        raise LaunchError(f"{file} can't be submitted: {project.missing(lacking)}")
+    _check_image(job, given, pushed=not options.dry_run)
+    made = request.make(job, variables, labels=labels, web_access=options.web_access)
+    if options.dry_run:
+        print(made.address)
+        print(json.dumps(made.body, indent=2, ensure_ascii=False))
+        return 0
+    show(job, made)
+    if not options.no_preflight and not _preflight(file, {**given, "JOB": variables["JOB"]}):
+        return 1
+    sent = request.submit_once(made)
+    project.remember("job.json", {"name": sent.name})
+    _say_sent(sent)
+    if options.watch:
+        from launch import watch
+
+        return watch.follow(sent)
+    return 0
+
+
+def default_file() -> os.PathLike:
+    """The job file that fits the image built last. Raises LaunchError where none was."""
+    built = project.last_image()
+    if not built.get("architecture"):
+        came = "no job file was named and no image was built here."
+        raise LaunchError(f"{came} Expected: a file such as configs/cpu.yaml (make: CONFIG=cpu)")
+    return project.ROOT / "configs" / f"{built['architecture']}.yaml"
+
+
+def _labels(pairs: list[str]) -> dict[str, str]:
+    labels = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if not spec.label_fits(key, value):
+            alphabet = "a-z, 0-9, _ and -, at most 63 each, KEY beginning with a letter"
+            raise LaunchError(f"--label {pair} came. Expected: KEY=VALUE of {alphabet}")
+        labels[key] = value
+    return labels
+
+
+def _check_image(job: spec.JobFile, given: Mapping[str, str], *, pushed: bool) -> None:
+    """The image built last must be there to pull, and be for the hardware that the file asks for."""
+    if "IMAGE" in given or project.settings().get("IMAGE") or "IMAGE" not in job.used:
+        return
+    built = project.last_image()
+    needed = job.architecture
+    if built.get("architecture") not in (needed, None):
+        came = f"{job.file} needs the {needed} image, and the one built last is for {built['architecture']}."
+        raise LaunchError(f"{came} Fix: make build-{needed} push, or --set IMAGE=...", exit_code=1)
+    if pushed and built and not built.get("digest"):
+        raise LaunchError(f"{built.get('image')} was built and not pushed. Fix: make push", exit_code=1)
+
+
+def show(job: spec.JobFile, made: request.Request) -> None:
+    """What will run: pools, machines, accelerators, image, arguments, output."""
+    from launch.console import console, table
+
+    rows = []
+    for pool in job.pools:
+        devices = f"{pool.devices} x {pool.accelerator or 'TPU chip'}" if pool.devices else "-"
+        topology = pool.machine.get("tpuTopology")
+        rows.append(
+            (pool.role, str(pool.replicas), pool.machine_type, f"{devices} ({topology})" if topology else devices)
+        )
+    out = console()
+    out.print(f"{made.name}: {job.file} in {made.project}, {made.region}", markup=False)
+    out.print(table(("pool", "replicas", "machine", "accelerators"), rows))
+    images = list(dict.fromkeys(pool.image for pool in job.pools if pool.image))
+    facts = [("image", image) for image in images]
+    facts += [("package", uri) for pool in job.pools for uri in pool.package.get("packageUris", [])]
+    lines = list(dict.fromkeys(" ".join(pool.args) for pool in job.pools if pool.args))
+    facts += [("arguments", line) for line in lines]
+    facts += [("output", job.output or "none: what the job writes is lost with its machines")]
+    facts += [("runs as", job.job.get("serviceAccount") or "Vertex AI's Custom Code Service Agent")]
+    scheduling = " ".join(f"{key}={_word(value)}" for key, value in job.scheduling.items())
+    facts += [("scheduling", scheduling)] if scheduling else []
+    if job.kind == "tuning":
+        metric = job.study["metrics"][0]
+        trials = f"{job.data['maxTrialCount']} trials, {job.data['parallelTrialCount']} at once"
+        facts.append(("study", f"{trials}, {metric['goal'].lower()} {metric['metricId']}"))
+    for name, value in facts:
+        out.print(f"  {name:<11} {value}", markup=False)
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _preflight(file: str, given: dict[str, str]) -> bool:
+    """The checks of `launch preflight`, told where they aren't fine; whether the job may go."""
+    import time
+
+    from launch.__main__ import VERBS
+
+    if "preflight" not in VERBS:
+        return True
+    from launch import preflight
+    from launch.checks import exit_code
+
+    began = time.monotonic()
+    checks = preflight.look(file, given)
+    preflight.show(checks, file, time.monotonic() - began, short=True)
+    if exit_code(checks):
+        print("Not submitted. --no_preflight (make: ARGS=--no_preflight) submits all the same.")
+        return False
+    return True
+
+
+def _say_sent(job: vertex.Job) -> None:
+    print(f"submitted {job.name}")
+    print(f"  console  {job.link}")
+    print(f"  watch    python -m launch watch {job.name}")
+    print(f"  cancel   python -m launch cancel {job.name}")
