@@ -31,7 +31,8 @@ class GcloudError(LaunchError):
     """gcloud said no. `said` is its stderr; `transient`: the same call may work in a moment."""
 
     def __init__(self, said: str, command: str):
-        self.said = said.strip()
+        lines = [line for line in said.splitlines() if not line.startswith("Using endpoint ")]
+        self.said = "\n".join(lines).strip()
         self.transient = bool(_TRANSIENT.search(self.said))
         fix = "\nFix: gcloud auth login" if _SIGN_IN.search(self.said) else ""
         super().__init__(f"{command}: {self.said or 'it failed without a word'}{fix}", exit_code=1)
