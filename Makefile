@@ -43,6 +43,10 @@ test: $(VENV)/dev.stamp ## the tests, under 8 minutes; ARGS="tests/trainer -k re
 test-all: $(VENV)/dev.stamp ## the tests that `make test` leaves out: slow ones, and those that need a container engine
 	@$(BIN)/python -m pytest -m "slow or engine" $(ARGS)
 
+.PHONY: validate
+validate: $(VENV)/dev.stamp ## everything wrong with the job files, offline; CONFIG=gpu for one of them
+	@$(BIN)/python -m launch validate $(if $(CONFIG),configs/$(CONFIG).yaml,configs/*.yaml) $(ARGS)
+
 .PHONY: lint
 lint: $(VENV)/dev.stamp ## ruff over every Python file
 	@$(BIN)/ruff check .
@@ -61,6 +65,26 @@ bootstrap: $(VENV)/dev.stamp ## make what a Google Cloud project needs; changes 
 .PHONY: cloud-build
 cloud-build: $(VENV)/dev.stamp ## test, build, try and push the images on Cloud Build, from the working tree
 	@$(BIN)/python -m launch cloud_build $(ARGS)
+
+.PHONY: package
+package: $(VENV)/dev.stamp ## the trainer as a Python package on Cloud Storage; submit CONFIG=python_package runs it
+	@$(BIN)/python -m launch package $(ARGS)
+
+.PHONY: submit
+submit: $(VENV)/dev.stamp ## send a job file to Vertex AI; CONFIG defaults to the image built last; ARGS=--dry_run
+	@$(BIN)/python -m launch submit $(if $(CONFIG),configs/$(CONFIG).yaml) $(ARGS)
+
+.PHONY: watch
+watch: $(VENV)/dev.stamp ## states, log and trials of a job until its end; JOB defaults to the last submitted
+	@$(BIN)/python -m launch watch $(JOB) $(ARGS)
+
+.PHONY: cancel
+cancel: $(VENV)/dev.stamp ## ask for a job's end; JOB defaults to the last submitted
+	@$(BIN)/python -m launch cancel $(JOB) $(ARGS)
+
+.PHONY: list
+list: $(VENV)/dev.stamp ## the newest jobs and studies
+	@$(BIN)/python -m launch list $(ARGS)
 
 ##@ Keep up
 

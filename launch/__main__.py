@@ -15,16 +15,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
     "tune": ("launch.study.tune", "run a tuning job here, trial by trial"),
     "refine": ("launch.study.refine", "write the next tuning job, from what a study found"),
-<<<<<<< HEAD
-    "preflight": ("launch.preflight", "say what would fail in the cloud, before it costs anything"),
+    "package": ("launch.package", "the trainer as an sdist on Cloud Storage, for configs/python_package.yaml"),
     "cloud_build": ("launch.cloud_build", "run cloudbuild.yaml on the working tree: test, build, try, push"),
     "fill": ("launch.fill", "a job file with its variables filled in, for gcloud's --config"),
-=======
+    "preflight": ("launch.preflight", "say what would fail in the cloud, before it costs anything"),
     "submit": ("launch.submit", "send a job file to Vertex AI, validated and shown first"),
     "watch": ("launch.watch", "a job's states, log and trials until its end"),
     "cancel": ("launch.cancel", "ask for a job's end"),
     "list": ("launch.listing", "the newest jobs and studies"),
->>>>>>> 4b9b025 (submit, watch, cancel and list: a job file on its way to Vertex AI through gcloud)
 }
 
 
