@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -23,11 +24,14 @@ class ExportError(Exception):
     """The exported model doesn't load or doesn't answer as the trained one did."""
 
 
-def export(trained: keras.Model, build: Any, data: ModuleType, features_spec: Any, sample: Any, path: str) -> None:
+def export(
+    trained: keras.Model, build: Any, decode: Callable | None, features_spec: Any, sample: Any, path: str
+) -> None:
     """Write the model to `path` (local or gs://) and compare its answers to `sample` in a fresh process.
 
     Args:
         build: makes the same model again, without a strategy.
+        decode: one raw input (a string scalar) as features, for the signature `raw`; None: there is none.
         features_spec: tf.TensorSpec of one example's features, or a structure of them.
         sample: a batch of features.
 
@@ -46,17 +50,22 @@ def export(trained: keras.Model, build: Any, data: ModuleType, features_spec: An
         return model(features, training=False)
 
     def predict_raw(raw: tf.Tensor) -> Any:
-        return predict(tf.map_fn(_decoder(data), raw, fn_output_signature=features_spec))
+        return predict(tf.map_fn(decode, raw, fn_output_signature=features_spec))
 
     archive.add_endpoint("serving_default", predict, [batched])
-    archive.add_endpoint("raw", predict_raw, [tf.TensorSpec([None], tf.string, name="raw")])
+    if decode is not None:
+        archive.add_endpoint("raw", predict_raw, [tf.TensorSpec([None], tf.string, name="raw")])
     archive.write_out(path, verbose=False)
     _compare(path, sample, predict(sample))
 
 
-def _decoder(data: ModuleType) -> Any:
-    decode = getattr(data, "decode", None)
-    return decode or (lambda record: data.parse(record, False)[0])
+def raw_decoder(data: ModuleType, record_spec: Any) -> Callable | None:
+    """How raw bytes become features: data.decode, or data.parse where records are strings; None where neither."""
+    if hasattr(data, "decode"):
+        return data.decode
+    if isinstance(record_spec, tf.TensorSpec) and record_spec.dtype == tf.string and record_spec.shape.rank == 0:
+        return lambda record: data.parse(record, False)[0]
+    return None
 
 
 def _compare(path: str, sample: Any, expected: Any) -> None:

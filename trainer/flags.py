@@ -136,9 +136,10 @@ def _build(cls: type, values: dict[str, Any], came: dict[str, tuple[int, str]], 
         for detail in error.errors():
             name = str(detail["loc"][0]) if detail["loc"] else ""
             index, text = came.get(name, (None, ""))
-            expected = detail["msg"].removeprefix("Value error, ")
-            expected = expected[:1].lower() + expected[1:].replace("Input should be", "should be").replace("input ", "")
-            problems.append(Problem(f"--{name}", index, f"--{name}={text}: {expected.replace('Input', 'it')}"))
+            expected = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+            if detail["type"] == "string_pattern_mismatch":
+                expected = f"expected {_fields(cls)[name]['description']}"
+            problems.append(Problem(f"--{name}", index, f"--{name}={text}: {expected}"))
         return None
 
 

@@ -39,8 +39,8 @@ class Split:
 
     def __init__(self, name: str, source: sources.Source, data: ModuleType, training: bool):
         self.name, self.source = name, source
-        spec = sources.dataset(source).element_spec
-        self.parse = _traced_parse(data, spec, training)
+        self.record_spec = sources.dataset(source).element_spec
+        self.parse = _traced_parse(data, self.record_spec, training)
         self.element_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape, t.dtype), self.parse.structured_outputs
         )

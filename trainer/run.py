@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer import cluster, data, export, flags, model, strategy
+from trainer import cluster, contract, data, export, flags, model, strategy
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
@@ -43,6 +43,7 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster) -> int:
 
 
 def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, board: TensorBoard) -> int:
+    contract.check(data, model)
     finished = _finished(where.result)
     if finished and not settings.fresh:
         console.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
@@ -89,7 +90,7 @@ def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.M
     offered = keras.optimizers.Adam(schedule)
     made = model.build_model(hyperparameters, offered)
     if not isinstance(made, keras.Model) or not made.compiled:
-        raise DataError(f"model.build_model returned {type(made).__name__}; a compiled keras.Model is expected")
+        raise DataError(f"trainer/model.py: build_model returned {_kind(made)}; a compiled keras.Model is expected")
     inner, scale = made.optimizer, 0.0
     if isinstance(inner, keras.optimizers.LossScaleOptimizer):
         inner, scale = inner.inner_optimizer, inner.initial_scale
@@ -102,6 +103,10 @@ def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.M
     if inner is offered:
         made.optimizer.schedule = schedule
     return made
+
+
+def _kind(made: Any) -> str:
+    return "a keras.Model that is not compiled" if isinstance(made, keras.Model) else type(made).__name__
 
 
 def _callbacks(hyperparameters: Any) -> list[keras.callbacks.Callback]:
@@ -145,7 +150,8 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
     def rebuild() -> keras.Model:
         return build(settings, hyperparameters, training.total)
 
-    export.export(loop.model, rebuild, data, spec, sample, where.model)
+    decode = export.raw_decoder(data, split.record_spec)
+    export.export(loop.model, rebuild, decode, spec, sample, where.model)
     result = training.report.result(loop.step, metrics, settings.model_dump() | flags.as_dict(hyperparameters))
     write_json(where.result, result)
     reached = metrics.get("test") or metrics["validation"] or metrics["train"]
