@@ -33,6 +33,10 @@ tune: $(VENV)/dev.stamp ## run a tuning job here, trial by trial; CONFIG=tune AR
 preflight: $(VENV)/dev.stamp ## say what would fail in the cloud, in under 10 s; CONFIG=gpu ARGS="--offline"
 	@$(BIN)/python -m launch preflight configs/$(or $(CONFIG),gpu).yaml $(ARGS)
 
+.PHONY: benchmark-launch
+benchmark-launch: $(VENV)/dev.stamp ## what launch local costs, and what launch tune's search is worth
+	@$(BIN)/python benchmarks/launcher.py $(ARGS)
+
 ##@ Check
 
 .PHONY: test

@@ -159,4 +159,8 @@ def _report(study: "object") -> int:
     if study.reason:
         stderr().print(f"{study.reason}; the same command goes on from here", markup=False)
         return 130
+    if best is None:
+        reasons = {store.end(one).get("reason", "") for one in keep.trials()}
+        stderr().print(f"No trial has a result: {'; '.join(sorted(reasons))}", markup=False)
+        return 1
     return 0

@@ -1,0 +1,99 @@
+"""What the launcher costs and what its search is worth; adds its rows to benchmarks/latest.json.
+
+python benchmarks/launcher.py            # all rows, about three minutes on two cores
+python benchmarks/launcher.py overhead   # one of overhead, parallel, search
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+LATEST = ROOT / "benchmarks" / "latest.json"
+REPEATS = 5
+CHIEF = "import time; time.sleep(1)"
+WORKER = "import time; time.sleep(3600)"
+
+
+def overhead() -> dict:
+    """Seconds that `launch local` takes more than a script that starts the same three processes and ends them."""
+    programs = [CHIEF, WORKER, WORKER]
+    pools = [
+        {"replicaCount": 1, "containerSpec": {"imageUri": "x", "command": ["python", "-c"], "args": [program]}}
+        for program in programs[:2]
+    ]
+    pools[1]["replicaCount"] = 2
+    by_hand = (
+        "import subprocess, sys\n"
+        f"replicas = [subprocess.Popen([sys.executable, '-c', program]) for program in {programs!r}]\n"
+        "replicas[0].wait()\n"
+        "for one in replicas: one.terminate()\n"
+        "for one in replicas: one.wait()\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "job.yaml"
+        file.write_text(yaml.safe_dump({"workerPoolSpecs": pools}))
+        ours = [sys.executable, "-m", "launch", "local", str(file), f"--output={folder}/out"]
+        more = [_seconds(ours) - _seconds([sys.executable, "-c", by_hand]) for _ in range(REPEATS)]
+    found = statistics.median(more)
+    return _row("launch local: seconds over starting the same processes by hand", found, 0.5, found <= 0.5)
+
+
+def parallel(trials: int = 4, repeats: int = 3) -> dict:
+    """Trials per minute of `launch tune` with two at a time, over those with one, on the real trainer."""
+    ratios = []
+    for _ in range(repeats):
+        seconds = {}
+        for at_a_time in (1, 2):
+            with tempfile.TemporaryDirectory() as folder:
+                launcher = ["tune", "configs/tune.yaml", f"--trials={trials}", f"--parallel={at_a_time}"]
+                trainer = ["--epochs=1", "--warmup_steps=0", "--intra_op_threads=1", "--inter_op_threads=1"]
+                command = [sys.executable, "-m", "launch", *launcher, f"--output={folder}/study", "--", *trainer]
+                seconds[at_a_time] = _seconds(command)
+        ratios.append(seconds[1] / seconds[2])
+    found = statistics.median(ratios)
+    return _row("launch tune: trials per minute, 2 at a time over 1", found, 1.4, found >= 1.4)
+
+
+def search() -> dict:
+    """Random search's median best over the Bayesian one's: tests/launch/test_study_search.py's function and seeds."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "launch")]
+    from test_study_search import best_of
+
+    bayesian, random = (statistics.median(best_of(name, seed) for seed in range(20)) for name in ("", "RANDOM_SEARCH"))
+    print(f"median best of 20 seeds, 30 trials: Bayesian {bayesian:.3f}, random {random:.3f}, optimum 0.398")
+    return _row("launch tune: median best of random search over Bayesian", random / bayesian, 1.0, random > bayesian)
+
+
+def _seconds(command: list[str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return time.perf_counter() - begun
+
+
+def _row(name: str, ratio: float, wanted: float, ok: bool) -> dict:
+    print(f"{name}: {ratio:.2f} (wanted {wanted}) {'ok' if ok else 'MISSED'}", flush=True)
+    return {"name": name, "ratio": round(ratio, 3), "wanted": wanted, "ok": ok}
+
+
+def main(names: list[str]) -> int:
+    """Measure the rows named, all without a name; 1 where one misses what was wanted."""
+    measures = {"overhead": overhead, "parallel": parallel, "search": search}
+    if unknown := [name for name in names if name not in measures]:
+        print(f"{unknown[0]!r} came; expected {', '.join(measures)}", file=sys.stderr)
+        return 2
+    rows = [measures[name]() for name in names or measures]
+    known = json.loads(LATEST.read_text()) if LATEST.exists() else []
+    mine = {row["name"] for row in rows}
+    LATEST.write_text(json.dumps([row for row in known if row["name"] not in mine] + rows, indent=2) + "\n")
+    return int(not all(row["ok"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
