@@ -38,7 +38,7 @@ class Stream:
                 self._progress(line)
                 return
             text = Text.from_ansi(line) if "\x1b" in line else Text(line)
-            self._console.print(self._label(name) + text, soft_wrap=True, highlight=False)
+            self._console.print(self._labelled(name, text), soft_wrap=True, highlight=False)
 
     def close(self) -> None:
         """Take the progress line away and close the files."""
@@ -47,12 +47,12 @@ class Stream:
         for file in self._files.values():
             file.close()
 
-    def _label(self, name: str) -> Text:
+    def _labelled(self, name: str, line: Text | str) -> Text:
         style = "bold" if name == LAUNCHER else self._colours.get(name, "")
-        return Text(f"{name:<{self._width}} ", style=style) + Text("| ", style="dim")
+        return Text.assemble((f"{name:<{self._width}} ", style), ("| ", "dim"), line)
 
     def _progress(self, line: str) -> None:
-        text = self._label("chief") + Text(line)
+        text = self._labelled("chief", line)
         if self._status:
             self._status.update(text)
         else:

@@ -134,3 +134,23 @@ def test_the_light_verbs_stay_light():
     program = f"import atexit, sys; atexit.register(lambda: {heavy})\n{code}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr.strip() == "[]"
+
+
+def test_on_a_terminal_roles_have_colours_and_the_chief_s_progress_one_line(tmp_path):
+    from rich.console import Console
+
+    from launch.local.stream import Stream
+
+    with (tmp_path / "terminal").open("w+") as terminal:
+        console = Console(file=terminal, force_terminal=True, color_system="standard", width=80)
+        stream = Stream(console, ["chief", "worker:0"], tmp_path / "replicas")
+        stream.show("worker:0", "a line [bold]as it came[/bold]")
+        stream.show("chief", "step 1/9  loss 0.5")
+        stream.show("chief", "epoch 1/1  loss 0.4")
+        stream.close()
+        terminal.seek(0)
+        text = terminal.read()
+    assert "\x1b[36mworker:0 \x1b[0m\x1b[2m| \x1b[0ma line [bold]as it came[/bold]" in text
+    assert "epoch 1/1  loss 0.4\n" in text
+    assert "step 1/9  loss 0.5\n" not in text.replace("\x1b[?25h", "").split("epoch 1/1")[0]
+    assert (tmp_path / "replicas/chief.log").read_text() == "step 1/9  loss 0.5\nepoch 1/1  loss 0.4\n"
