@@ -91,6 +91,8 @@ def _range(one: Parameter, better: Sequence[float], accepts: Callable[[str, Valu
             why = f"widened: the best is at the {end} edge"
             if wider is None:
                 why = f"the best is at the {end} edge, beyond which the flag takes no value"
+    if tuple(bounds) == (one.low, one.high) and why.startswith("narrowed"):
+        why = "kept: the better trials are all over it"
     return dataclasses.replace(one, low=bounds[0], high=bounds[1]), why
 
 
@@ -138,16 +140,15 @@ def _continued(values: Sequence[float]) -> float | None:
 
 
 def _round(one: Parameter, value: float, *, down: bool) -> float:
-    """Two digits, outwards; whole for an integer."""
+    """Two digits, outwards; an integer stays whole."""
     outwards = math.floor if down else math.ceil
-    if one.kind == "integer":
+    if value == 0 or (one.kind == "integer" and abs(value) < 100):
         return outwards(value)
-    if value == 0:
-        return 0.0
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
     near = round(value / unit)  # 0.30000000000000004 is 0.3, not 0.31
     whole = near if math.isclose(near, value / unit, rel_tol=1e-9) else outwards(value / unit)
-    return float(f"{whole * unit:.6g}")
+    rounded = float(f"{whole * unit:.6g}")
+    return int(rounded) if one.kind == "integer" else rounded
 
 
 def gridded(parameters: Sequence[Parameter], points: int) -> tuple[list[Parameter], int]:

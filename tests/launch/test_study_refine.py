@@ -63,7 +63,15 @@ def test_a_bound_that_the_flag_refuses_is_not_written():
 
 def test_integers_stay_whole():
     found, _ = refined(parameter("integer", 8, 64, "log"), 64, 60, 50)
-    assert (found.high > 64, isinstance(found.high, int), isinstance(found.low, int)) == (True, True, True)
+    assert found.high == 190  # 64 * sqrt(64 / 8) is 181, rounded outwards to two digits
+    assert isinstance(found.high, int)
+    assert isinstance(found.low, int)
+
+
+def test_a_range_that_is_needed_whole_is_kept():
+    found, change = refined(parameter(), 0.5, 0.01, 0.99)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert "kept" in change.why
 
 
 def test_lists_keep_what_was_good_and_go_on_beyond_their_end():

@@ -1,5 +1,6 @@
 """The search is worth having: on a standard function it beats random search."""
 
+import itertools
 import math
 import statistics
 
@@ -31,12 +32,17 @@ def branin(rate, x, kind):
     return value + {"a": 0.0, "b": 5.0, "c": 10.0}[kind]
 
 
-def best_of(algorithm, seed, trials=30):
+def curve_of(algorithm, seed, trials=30):
+    """The best value after each trial of one study."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(direction="minimize", sampler=search.sampler(algorithm, seed))
     parameters = space.read(STUDY)
     study.optimize(lambda trial: branin(**space.propose(trial, parameters)), n_trials=trials)
-    return study.best_value
+    return list(itertools.accumulate((trial.value for trial in study.trials), min))
+
+
+def best_of(algorithm, seed, trials=30):
+    return curve_of(algorithm, seed, trials)[-1]
 
 
 def test_the_median_best_of_20_seeds_beats_random_search():
