@@ -90,6 +90,12 @@ cancel: $(VENV)/dev.stamp ## ask for a job's end; JOB defaults to the last submi
 list: $(VENV)/dev.stamp ## the newest jobs and studies
 	@$(BIN)/python -m launch list $(ARGS)
 
+##@ Trouble
+
+.PHONY: diagnose
+diagnose: $(VENV)/dev.stamp ## what made a job fail; JOB=ID or FILE=job.log, or a log on standard input
+	@$(BIN)/python -m launch diagnose $(or $(FILE),$(JOB),-) $(ARGS)
+
 ##@ Keep up
 
 .PHONY: audit

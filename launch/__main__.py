@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "watch": ("launch.watch", "a job's states, log and trials until its end"),
     "cancel": ("launch.cancel", "ask for a job's end"),
     "list": ("launch.listing", "the newest jobs and studies"),
+    "diagnose": ("launch.diagnose", "what made a job fail, said from its log"),
 }
 
 
