@@ -37,6 +37,38 @@ preflight: $(VENV)/dev.stamp ## say what would fail in the cloud, in under 10 s;
 benchmark-launch: $(VENV)/dev.stamp ## what launch local costs, and what launch tune's search is worth
 	@$(BIN)/python benchmarks/launcher.py $(ARGS)
 
+##@ Images
+
+.PHONY: build-cpu build-gpu build-tpu
+build-cpu: $(VENV)/dev.stamp ## build the image for machines without accelerator; BASE_IMAGE=... takes another base
+build-gpu: $(VENV)/dev.stamp ## build the image for NVIDIA GPUs
+build-tpu: $(VENV)/dev.stamp ## build the image for TPUs
+build-cpu build-gpu build-tpu: build-%:
+	@$(BIN)/python -m launch image build $*
+
+.PHONY: push
+push: $(VENV)/dev.stamp ## push the image built last and record its digest: make build-gpu push submit
+	@$(BIN)/python -m launch image push
+
+.PHONY: push-base-cpu push-base-gpu push-base-tpu
+push-base-gpu: $(VENV)/dev.stamp ## push TensorFlow with its CUDA, for other repositories to build on (or -cpu, -tpu)
+push-base-cpu push-base-gpu push-base-tpu: push-base-%: $(VENV)/dev.stamp
+	@$(BIN)/python -m launch image push-base $*
+
+.PHONY: image-test-cpu image-test-gpu image-test-tpu
+image-test-gpu: $(VENV)/dev.stamp ## some steps in the image: read-only, no root, no network (or -cpu, -tpu)
+image-test-cpu image-test-gpu image-test-tpu: image-test-%: $(VENV)/dev.stamp
+	@$(BIN)/python -m launch image test $* $(if $(ARGS),-- $(ARGS))
+
+.PHONY: shell-cpu shell-gpu shell-tpu
+shell-gpu: $(VENV)/dev.stamp ## a shell in the image (or -cpu, -tpu)
+shell-cpu shell-gpu shell-tpu: shell-%: $(VENV)/dev.stamp
+	@$(BIN)/python -m launch image shell $*
+
+.PHONY: benchmark-images
+benchmark-images: $(VENV)/dev.stamp ## sizes of the images, time to rebuild after a change, time to the first step
+	@$(BIN)/python benchmarks/images.py $(ARGS)
+
 ##@ Check
 
 .PHONY: test
@@ -52,9 +84,10 @@ validate: $(VENV)/dev.stamp ## everything wrong with the job files, offline; CON
 	@$(BIN)/python -m launch validate $(if $(CONFIG),configs/$(CONFIG).yaml,configs/*.yaml) $(ARGS)
 
 .PHONY: lint
-lint: $(VENV)/dev.stamp ## ruff over every Python file
+lint: $(VENV)/dev.stamp ## ruff over every Python file, hadolint over the Dockerfiles
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/hadolint Dockerfile.*
 
 .PHONY: doctor
 doctor: $(VENV)/cpu.stamp ## is this environment right for its hardware? ARGS=--for=gpu asks for another
@@ -103,11 +136,8 @@ audit: $(VENV)/dev.stamp ## known vulnerabilities in what the locks name; needs 
 	@$(BIN)/python scripts/audit.py $(ARGS)
 
 .PHONY: lock
-lock: $(VENV)/uv.stamp ## write requirements/*.lock from pyproject.toml; UPGRADE=1 moves forward
-	@for extra in cpu gpu tpu launch dev; do \
-	  $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-annotate --no-header $(if $(UPGRADE),--upgrade) --extra $$extra pyproject.toml -o requirements/$$extra.lock; \
-	done
+lock: $(VENV)/uv.stamp ## write requirements/*.lock and docs/versions.md; UPGRADE=1 moves forward and says what changed
+	@$(BIN)/python scripts/lock.py $(UV) $(if $(UPGRADE),--upgrade)
 
 .PHONY: clean
 clean: ## remove what was built and trained here, the environment included

@@ -11,6 +11,7 @@ from launch.errors import LaunchError
 # run(options) -> exit code.
 VERBS: dict[str, tuple[str, str]] = {
     "bootstrap": ("launch.bootstrap", "set a project up: APIs, repository, bucket, accounts and roles, trigger"),
+    "image": ("launch.image", "build, try and push the images for cpu, gpu and tpu"),
     "validate": ("launch.validate", "everything wrong with job files, at once and offline"),
     "local": ("launch.local", "run a job file here, every replica of it, as Vertex AI would"),
     "tune": ("launch.study.tune", "run a tuning job here, trial by trial"),

@@ -11,6 +11,8 @@ from trainer.doctor.result import Check
 PYTHON = ((3, 11), (3, 13))  # as pyproject.toml's requires-python; a test compares them
 # The Linux x86-64 wheels are compiled with AVX and abort without it: tensorflow.org/install/pip.
 INSTRUCTIONS = ("sse4_2", "avx")
+# In the wheel's metadata and imported by nothing in the wheel; the images leave it out.
+UNUSED = ("libclang",)
 # What to install, by kind, where there is no fitting TensorFlow.
 PACKAGE = {"cpu": "tensorflow-cpu", "gpu": "tensorflow[and-cuda]", "tpu": "tensorflow-tpu"}
 
@@ -93,7 +95,9 @@ def _packages(tensorflow: TensorFlow) -> list[Check]:
     keras, wrong, counted = version_of("keras"), [], 0
     for line in tensorflow.requires:
         requirement = Requirement(line)
-        if requirement.name == "keras" or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+        if requirement.name in ("keras", *UNUSED) or (
+            requirement.marker and not requirement.marker.evaluate({"extra": ""})
+        ):
             continue
         counted += 1
         version = version_of(requirement.name)
