@@ -19,7 +19,7 @@ OUTPUT = {
     "AIP_CHECKPOINT_DIR": "/tmp/output/checkpoints/",
     "AIP_TENSORBOARD_LOG_DIR": "/tmp/output/logs/",
 }
-STEPS = ("--epochs=1", "--steps_per_epoch=5")
+STEPS = ("--epochs=1", "--steps_per_epoch=5", "--warmup_steps=0")
 
 
 def test(kind: str | None, trainer_args: Sequence[str], root: pathlib.Path = project.ROOT) -> int:
