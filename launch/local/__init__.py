@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
     from launch import spec
     from launch.console import console
+    from launch.local import meanwhile
     from launch.local.rehearsal import Rehearsal
     from launch.local.stream import Stream
     from launch.local.supervisor import LAUNCHER
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     file = spec.read(options.file)
     output = (options.output or Path("jobs") / Path(file.file).stem).resolve()
     extra, trial = list(options.trainer_args), ""
-    notes = [f"{finding} (`launch validate {file.file}` tells more)" for finding in file.document.findings]
+    notes = []
     if file.kind == "tuning":
         from launch.study import space
 
@@ -77,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
         job = rehearsal.job(stream.show)
         for note in (*notes, *rehearsal.notes()):
             stream.show(LAUNCHER, note)
-        outcome = watch(job)
+        with meanwhile.checked(file.file, stream.show):
+            outcome = watch(job)
     finally:
         stream.close()
     _report(outcome, output)

@@ -1,7 +1,6 @@
 """Puts a job together: a spec's replicas, the rules of its `scheduling`, a runner and the environment."""
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +69,7 @@ class Rehearsal:
         return {"CUDA_VISIBLE_DEVICES": ",".join(own), "TRAINYARD_STAND_IN": ""}
 
     def _runner(self) -> Runner:
-        run = f"{os.getpid()}-{secrets.token_hex(4)}"
+        run = f"{os.getpid()}-{os.urandom(4).hex()}"
         if self.runner == "docker":
             from launch.local.containers import Containers
 
@@ -82,7 +81,7 @@ class Rehearsal:
     def notes(self) -> list[str]:
         """What is not as it would be in the cloud, one sentence each."""
         everyone = self.replicas()
-        return [*_stand_ins(everyone, self.spec), *_absences(self.spec, self.output)]
+        return [*_stand_ins(everyone, self.spec), *_fewer(everyone), *_absences(self.spec, self.output)]
 
 
 def _stand_ins(everyone: Sequence[Replica], spec: Mapping) -> list[str]:
@@ -110,6 +109,18 @@ def _stand_ins(everyone: Sequence[Replica], spec: Mapping) -> list[str]:
                 f"device{'s' if count != '1' else ''}"
             )
     return notes
+
+
+def _fewer(everyone: Sequence[Replica]) -> list[str]:
+    """MultiWorkerMirroredStrategy without GPUs takes one device of each worker (TensorFlow 2.21)."""
+    workers = [one for one in everyone if one.role in ("chief", "worker")]
+    servers = [one for one in everyone if one.role == "ps" and not one.reducer]
+    if len(workers) < 2 or servers or max(one.accelerator_count for one in workers) < 2:
+        return []
+    return [
+        "several workers: of these devices TensorFlow's MultiWorkerMirroredStrategy uses one in each; the trainer's "
+        "first line has the arithmetic"
+    ]
 
 
 def _absences(spec: Mapping, output: Path) -> list[str]:
