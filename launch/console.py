@@ -36,7 +36,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     from rich.table import Table
     from rich.text import Text
 
-    result = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for column in columns:
+        result.add_column(column, overflow="fold")  # a name cut short is a name that can't be copied
     for row in rows:
         result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return result
