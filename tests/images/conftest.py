@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from containers import HANG_S, docker
+
+from tests.images.containers import HANG_S, docker
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

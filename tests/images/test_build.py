@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from containers import docker
+
+from tests.images.containers import docker
 
 KINDS = ("cpu", "gpu", "tpu")
 NO_RIGHTS = ["--rm", "--read-only", "--tmpfs=/tmp", "--network=none", "--cap-drop=ALL"]

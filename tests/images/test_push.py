@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from containers import docker
+
+from tests.images.containers import docker
 
 pytestmark = pytest.mark.engine
 
