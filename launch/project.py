@@ -91,9 +91,9 @@ def read_env(file: pathlib.Path) -> dict[str, str]:
     return values
 
 
-def settings() -> dict[str, str]:
+def settings(root: pathlib.Path | None = None) -> dict[str, str]:
     """The settings that have a value, from project.env and the environment; see above for which wins."""
-    written = read_env(ENV_FILE)
+    written = read_env(ENV_FILE if root is None or root == ROOT else root / "project.env")
     environment = {name: os.environ[name] for name in KNOWN if name in os.environ}
     by_make = "MAKELEVEL" in os.environ
     merged = {**written, **environment} if by_make else {**environment, **written}
@@ -142,9 +142,9 @@ def job_name(name: str, file: str) -> str:
     return f"{clean[:47]}-{when}"
 
 
-def last_image() -> dict[str, str]:
+def last_image(root: pathlib.Path | None = None) -> dict[str, str]:
     """What `make build-*` made last: {"architecture", "image", "digest" (after push, else None)}; {} if nothing."""
-    return _cache("image.json")
+    return _cache("image.json", root)
 
 
 def image_reference(built: Mapping[str, str | None]) -> str:
@@ -157,8 +157,12 @@ def image_reference(built: Mapping[str, str | None]) -> str:
     return f"{repository}@{digest}"
 
 
-def _cache(name: str) -> dict:
-    file = CACHE / name
+def _folder(root: pathlib.Path | None) -> pathlib.Path:
+    return CACHE if root is None or root == ROOT else root / ".cache"
+
+
+def _cache(name: str, root: pathlib.Path | None = None) -> dict:
+    file = _folder(root) / name
     try:
         data = json.loads(file.read_text())
     except FileNotFoundError:
@@ -191,12 +195,13 @@ def missing(names: Iterable[str]) -> str:
     return f"no value for {', '.join(parts)}."
 
 
-def remember(name: str, data: dict) -> None:
-    """Write `.cache/NAME`, whole or not at all."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    half = CACHE / f".{name}.{os.getpid()}"
+def remember(name: str, data: dict, root: pathlib.Path | None = None) -> None:
+    """Write `.cache/NAME` of this project (or of the one in `root`), whole or not at all."""
+    folder = _folder(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    half = folder / f".{name}.{os.getpid()}"
     half.write_text(json.dumps(data, indent=2) + "\n")
-    half.replace(CACHE / name)
+    half.replace(folder / name)
 
 
 def last_job() -> str:
