@@ -2,7 +2,7 @@
 
 Example number n of the job is record n % N of epoch n // N; step s takes the examples
 [s * batch, (s + 1) * batch). So a job that stops and goes on, and one with other workers, sees the same.
-Data that fits CACHE_BYTES once decoded is kept in memory and gathered by index; other data is streamed.
+Data that fits split.CACHE_BYTES once decoded is kept in memory and gathered by index; other data is streamed.
 """
 
 import dataclasses
@@ -12,11 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import sources
+from trainer import sources, tolerate
 from trainer.settings import Settings
 from trainer.sources import DataError
+from trainer.split import Split
+from trainer.tolerate import BadRecords
 
-CACHE_BYTES = 256 << 20
 AUTOTUNE = tf.data.AUTOTUNE
 
 
@@ -34,89 +35,20 @@ class Share:
         return self.workers * self.replicas
 
 
-class Split:
-    """One split of the data: its records, its parser, and, where they fit, its decoded examples."""
-
-    def __init__(self, name: str, source: sources.Source, data: ModuleType, training: bool):
-        self.name, self.source = name, source
-        self.record_spec = sources.dataset(source).element_spec
-        self.parse = _traced_parse(data, self.record_spec, training)
-        self.element_spec = tf.nest.map_structure(
-            lambda t: tf.TensorSpec(t.shape, t.dtype), self.parse.structured_outputs
-        )
-        self.random_ops = _random_ops(self.parse)
-        self._count: int | None = None
-        self._examples: Any = None
-
-    @property
-    def count(self) -> int:
-        """Records in the split; read once."""
-        if self._count is None:
-            self._count = sources.count(self.source)
-        return self._count
-
-    @property
-    def fits(self) -> bool:
-        """Whether the decoded examples fit the memory set aside, and are the same each time."""
-        sizes = [spec.shape.num_elements() for spec in tf.nest.flatten(self.element_spec)]
-        if self.random_ops or None in sizes:
-            return False
-        size = sum(n * max(1, s.dtype.size) for n, s in zip(sizes, tf.nest.flatten(self.element_spec), strict=True))
-        return size * self.count <= CACHE_BYTES
-
-    @property
-    def examples(self) -> Any:
-        """All decoded examples in the order of the records; tensors of [count, ...]."""
-        if self._examples is None:
-            decoded = sources.dataset(self.source).map(self.parse, AUTOTUNE).batch(self.count)
-            try:
-                self._examples = decoded.get_single_element()
-            except tf.errors.OpError as error:
-                raise DataError(_locate(self, error)) from None
-        return self._examples
-
-
-def _traced_parse(data: ModuleType, spec: Any, training: bool) -> Callable:
-    try:
-        return tf.function(lambda *record: data.parse(*record, training)).get_concrete_function(
-            *(spec if isinstance(spec, tuple) else (spec,))
-        )
-    except (TypeError, ValueError, tf.errors.OpError) as error:
-        raise DataError(f"data.parse can't be traced on a record of {spec}: {sources.first_line(error)}") from error
-
-
-def _random_ops(parse: Any) -> list[str]:
-    """Operations whose result is not a function of their input; they would differ after a restart."""
-    stateful = ("RandomUniform", "RandomStandardNormal", "RandomUniformInt", "TruncatedNormal", "SampleDistorted")
-    return sorted({op.type for op in parse.graph.get_operations() if op.type.startswith(stateful)})
-
-
-def _locate(split: Split, error: Exception) -> str:
-    """The file and the record that can't be decoded."""
-    files = split.source.paths if isinstance(split.source, sources.Files) else [None]
-    for path in files:
-        records = split.source.reader(path) if path else split.source
-        for index, record in enumerate(records):
-            try:
-                split.parse(*(record if isinstance(record, tuple) else (record,)))
-            except tf.errors.OpError as own:
-                return f"{path or split.name}, record {index}: {sources.first_line(own)}"
-    return sources.first_line(error)
-
-
 class Pipeline:
     """The batches of a job. `data` is data.py or a module like it."""
 
     def __init__(self, data: ModuleType, settings: Settings, share: Share):
         self.settings, self.share, self.data = settings, share, data
         self.batch_size = settings.batch_size
+        self.bad = BadRecords(settings.skip_bad_records)
         self._splits: dict[str, Split | None] = {}
 
     def split(self, name: str) -> Split | None:
         """A split by name, opened once; None where data.py has none of that name."""
         if name not in self._splits:
             source = sources.open_source(self.data.records, name, self.settings.data_dir)
-            self._splits[name] = source and Split(name, source, self.data, name == "train")
+            self._splits[name] = source and Split(name, source, self.data, name == "train", self.bad)
         return self._splits[name]
 
     @property
@@ -152,10 +84,11 @@ class Pipeline:
     def _gathered(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
         rows = self.batch_size // self.share.workers
         offset, examples = rows * self.share.index, split.examples
+        count = split.count
 
         def batch(step: tf.Tensor) -> Any:
             positions = step * self.batch_size + offset + tf.range(rows, dtype=tf.int64)
-            indices = self._record_indices(positions, split.count)
+            indices = self._record_indices(positions, count)
             elements = tf.nest.map_structure(lambda tensor: tf.gather(tensor, indices), examples)
             return self._augmented(positions, elements)
 
@@ -185,26 +118,43 @@ class Pipeline:
         return tf.stack([tf.fill(tf.shape(low), self.settings.seed), low], -1)
 
     def _streamed(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
-        settings, share = self.settings, self.share
-        start, count = first_step * self.batch_size, split.count if first_step else 0
+        rows = self.batch_size // self.share.workers
+        source, per_step, by_file = split.source, self.batch_size, self._by_file(split)
+        if by_file is not None:
+            source, per_step = by_file, rows
+        start = first_step * per_step
+        count = (split.count if by_file is None else sources.count(source)[0]) if start else 0
         epoch = start // count if count else 0
-        records = tf.data.Dataset.range(epoch, 2**31).flat_map(
-            lambda e: sources.shuffled(split.source, e, settings.seed, settings.shuffle_buffer)
-        )
-        records = records.skip(start - epoch * count).enumerate(start)
-        records = records.take((last_step - first_step) * self.batch_size)
-        if share.workers > 1:
-            rows = self.batch_size // share.workers
-            offset = rows * share.index
-            records = records.filter(lambda position, _: (position % self.batch_size) // rows == offset // rows)
+        seed, buffer = self.settings.seed, self.settings.shuffle_buffer
+        named = tolerate.with_names(source) if self.bad.allowed else source
+        records = tf.data.Dataset.range(epoch, 2**31).flat_map(lambda e: sources.shuffled(named, e, seed, buffer))
+        records = records.skip(start - epoch * count).enumerate(start).take((last_step - first_step) * per_step)
+        if self.share.workers > 1 and by_file is None:
+            mine = self.share.index
+            records = records.filter(lambda position, *_: (position % per_step) // rows == mine)
+        per_replica = self.batch_size // self.share.all_replicas
+        if self.bad.allowed:
+            return tolerate.batches(records, self._example(split), split.element_spec, per_replica, self.bad)
+        examples = records.map(self._example(split), AUTOTUNE, deterministic=True)
+        return examples.batch(per_replica, drop_remainder=True)
+
+    def _by_file(self, split: Split) -> sources.Files | None:
+        """This worker's own files under --shard=file; None where every worker goes through all records."""
+        if self.settings.shard != "file" or self.share.workers == 1:
+            return None
+        if not isinstance(split.source, sources.Files) or len(split.source.paths) < self.share.workers:
+            raise DataError(f"--shard=file needs a file for each of {self.share.workers} workers; use --shard=record")
+        mine = split.source.paths[self.share.index :: self.share.workers]
+        return dataclasses.replace(split.source, paths=mine)
+
+    def _example(self, split: Split) -> Callable:
         augment = getattr(self.data, "augment", None)
 
         def example(position: tf.Tensor, record: Any) -> Any:
             element = split.parse(*(record if isinstance(record, tuple) else (record,)))
             return augment(*element, seed=self._seeds(position)) if augment else element
 
-        examples = records.map(example, AUTOTUNE, deterministic=True)
-        return examples.batch(self.batch_size // share.all_replicas, drop_remainder=True)
+        return example
 
     def evaluation(self, name: str) -> tuple[tf.data.Dataset, int]:
         """(batches, steps) of a split: every example once. A batch for each replica of this worker in turn.
@@ -212,8 +162,10 @@ class Pipeline:
         The last step's batches share what is left; some may be empty.
         """
         split = self.split(name)
+        make = self._evaluated_stream
+        if split.fits:
+            make, _ = self._evaluated_slices, split.examples
         steps = -(-split.count // self.batch_size)
-        make = self._evaluated_slices if split.fits else self._evaluated_stream
         return make(split, steps).prefetch(AUTOTUNE).with_options(_options()), steps
 
     def plain(self, name: str) -> tf.data.Dataset:

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer import cluster, contract, data, export, flags, model, strategy
+from trainer import cluster, contract, data, export, flags, model, sources, strategy
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
@@ -59,6 +59,12 @@ def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, consol
     pipeline = Pipeline(data, settings, share)
     total = pipeline.steps_per_epoch * settings.epochs
     console.line(_arithmetic(settings, spread, share, pipeline, total))
+    random_ops = pipeline.split("train").random_ops
+    if random_ops:
+        console.warn(
+            f"data.parse uses {', '.join(random_ops)}, which no seed repeats: a resumed job will differ from one that "
+            "was not stopped; define augment(features, label, seed) with tf.image.stateless_random_* instead"
+        )
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
     loop = Loop(compiled, spread, pipeline, jit=settings.jit)
@@ -73,7 +79,12 @@ def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, consol
         training.resume(checkpoints.restore(console.warn))
         if loop.step:
             console.line(f"resuming at step {loop.step} from {where.checkpoints}")
-    if not training.run():
+    try:
+        ended = training.run()
+    except (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError) as error:
+        raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
+    pipeline.bad.check()
+    if not ended:
         console.line(
             f"told to stop: saved step {loop.step} in {where.checkpoints}; the same command goes on from there"
         )
@@ -153,6 +164,7 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
     decode = export.raw_decoder(data, split.record_spec)
     export.export(loop.model, rebuild, decode, spec, sample, where.model)
     result = training.report.result(loop.step, metrics, settings.model_dump() | flags.as_dict(hyperparameters))
+    result["bad_records"] = sorted(pipeline.bad.seen)
     write_json(where.result, result)
     reached = metrics.get("test") or metrics["validation"] or metrics["train"]
     console.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))

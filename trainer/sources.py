@@ -77,31 +77,54 @@ def shuffled(source: Source, epoch: tf.Tensor, seed: int, buffer: int) -> tf.dat
     return source.shuffle(buffer, seed=mixed, reshuffle_each_iteration=False)
 
 
-def count(source: Source) -> int:
-    """How many records there are, read but not decoded. Raises DataError at one that can't be read."""
+def count(source: Source, note: Callable[[str], None] | None = None) -> tuple[int, Source]:
+    """(how many records there are, the source without what can't be read); read, but not decoded.
+
+    Args:
+        note: told of each file that breaks off; None: that is a DataError.
+    """
     if isinstance(source, Files):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            counts = list(pool.map(lambda path: _count_file(path, source.reader), source.paths))
-        if not sum(counts):
-            raise DataError(f"{source.paths[0]} and {len(counts) - 1} more files hold no record")
-        return sum(counts)
+            counted = list(pool.map(lambda path: _count_file(path, source.reader), source.paths))
+        for _, broken in counted:
+            if broken and note is None:
+                raise DataError(f"{broken}; --skip_bad_records=N steps over up to N")
+            if broken:
+                note(broken)
+        if not sum(number for number, _ in counted):
+            raise DataError(f"{source.paths[0]} and {len(counted) - 1} more files hold no record")
+        return sum(number for number, _ in counted), _shortened(source, counted)
     known = int(source.cardinality())
     if known == tf.data.INFINITE_CARDINALITY:
         raise DataError("the records never end: say with --steps_per_epoch how long an epoch is")
     found = known if known >= 0 else int(source.reduce(0, lambda total, *_: total + 1))
     if not found:
         raise DataError("data.records gave a tf.data.Dataset without a record")
-    return found
+    return found, source
 
 
-def _count_file(path: str, reader: Callable[[tf.Tensor], tf.data.Dataset]) -> int:
+def _count_file(path: str, reader: Callable[[tf.Tensor], tf.data.Dataset]) -> tuple[int, str]:
+    """(readable records, where and how the file breaks off or "")."""
     found = 0
     try:
         for _ in reader(path):
             found += 1
     except tf.errors.OpError as error:
-        raise DataError(f"{path}, record {found}: {first_line(error)}") from None
-    return found
+        return found, f"{path}, record {found}: {first_line(error)}"
+    return found, ""
+
+
+def _shortened(source: Files, counted: list[tuple[int, str]]) -> Files:
+    """Files that break off end before the break."""
+    if not any(broken for _, broken in counted):
+        return source
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            tf.constant(source.paths), tf.constant([number for number, _ in counted], tf.int64)
+        ),
+        default_value=-1,
+    )
+    return dataclasses.replace(source, reader=lambda path: source.reader(path).take(table.lookup(path)))
 
 
 def first_line(error: Exception) -> str:

@@ -1,0 +1,208 @@
+"""Order, sharding and counting: what step n sees depends on the seed and n alone."""
+
+import itertools
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer import sources, split
+from trainer.flags import parse
+from trainer.pipeline import Pipeline, Share
+from trainer.sources import DataError
+
+COUNT = 53
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """53 records, the number of each as text, in five files of unlike length."""
+    bounds = [0, 9, 10, 30, 41, COUNT]
+    for index, (low, high) in enumerate(itertools.pairwise(bounds)):
+        with tf.io.TFRecordWriter(str(tmp_path / f"train-{index}.tfrecord")) as writer:
+            for number in range(low, high):
+                writer.write(str(number).encode())
+    return tmp_path
+
+
+def parse_number(record, training):
+    number = tf.strings.to_number(record, tf.int64)
+    return tf.cast(number, tf.float32)[None], number
+
+
+def module(parse=parse_number, **names):
+    def records(split_name, data_dir):
+        return sources.tfrecords(f"{data_dir}/train-*.tfrecord")
+
+    return types.SimpleNamespace(records=records, parse=parse, **names)
+
+
+def pipeline(folder, *flags, share=None, data=None):
+    settings, _ = parse([f"--data_dir={folder}", "--batch_size=8", *flags])
+    return Pipeline(data or module(), settings, share or Share())
+
+
+def numbers(dataset):
+    return [label.tolist() for _, label in dataset.as_numpy_iterator()]
+
+
+@pytest.fixture(params=["in memory", "streamed"])
+def both(request, monkeypatch):
+    if request.param == "streamed":
+        monkeypatch.setattr(split, "CACHE_BYTES", 0)
+    return request.param
+
+
+@pytest.mark.usefixtures("both")
+class TestTraining:
+    def test_an_epoch_has_every_example_once_in_an_order_of_its_own(self, folder):
+        order = np.concatenate(numbers(pipeline(folder).training(0, 40)))
+        first, second = order[:COUNT], order[COUNT : 2 * COUNT]
+        assert sorted(first) == sorted(second) == list(range(COUNT))
+        assert list(first) != list(second)
+        assert list(first) != sorted(first)
+
+    def test_starting_at_a_step_gives_what_that_step_would_have_seen(self, folder):
+        whole = numbers(pipeline(folder).training(0, 30))
+        for start in (1, 6, 7, 20):
+            assert numbers(pipeline(folder).training(start, 30)) == whole[start:]
+
+    def test_the_seed_decides(self, folder):
+        assert numbers(pipeline(folder).training(0, 6)) == numbers(pipeline(folder).training(0, 6))
+        assert numbers(pipeline(folder).training(0, 6)) != numbers(pipeline(folder, "--seed=1").training(0, 6))
+
+    @pytest.mark.parametrize(("workers", "replicas"), [(2, 1), (1, 4), (2, 2), (4, 2)])
+    def test_workers_and_replicas_share_each_step_and_change_nothing(self, folder, workers, replicas):
+        whole = numbers(pipeline(folder).training(3, 20))
+        shares = [Share(workers, index, replicas) for index in range(workers)]
+        parts = [numbers(pipeline(folder, share=share).training(3, 20)) for share in shares]
+        for step, expected in enumerate(whole):
+            rows = [part[step * replicas + replica] for part in parts for replica in range(replicas)]
+            assert list(itertools.chain(*rows)) == expected
+
+    def test_a_shuffle_buffer_of_one_keeps_the_order(self, folder):
+        assert numbers(pipeline(folder, "--shuffle_buffer=1").training(0, 2)) == [list(range(8)), list(range(8, 16))]
+
+    def test_augmentation_is_seeded_by_the_examples_place_in_the_job(self, folder):
+        def augment(features, label, seed):
+            return features + tf.random.stateless_uniform([1], seed), label
+
+        data = module(augment=augment)
+        values = [f.tolist() for f, _ in pipeline(folder, data=data).training(0, 12).as_numpy_iterator()]
+        again = [f.tolist() for f, _ in pipeline(folder, data=data).training(5, 12).as_numpy_iterator()]
+        assert again == values[5:]
+        assert len({round(v[0] % 1, 6) for batch in values for v in batch}) > 80
+
+
+@pytest.mark.usefixtures("both")
+class TestEvaluation:
+    @pytest.mark.parametrize("share", [(1, 1), (1, 4), (2, 1), (3, 2), (8, 1)])
+    @pytest.mark.parametrize("batch_size", [24, 48])
+    def test_every_example_is_counted_once(self, folder, share, batch_size):
+        workers, replicas = share
+        seen = []
+        for index in range(workers):
+            flag = f"--batch_size={batch_size}"
+            dataset, steps = pipeline(folder, flag, share=Share(workers, index, replicas)).evaluation("train")
+            batches = numbers(dataset)
+            assert len(batches) == steps * replicas
+            seen += itertools.chain(*batches)
+        assert sorted(seen) == list(range(COUNT))
+
+
+def test_files_may_be_shared_instead_of_records(folder, monkeypatch):
+    monkeypatch.setattr(split, "CACHE_BYTES", 0)
+    seen = []
+    for index in range(2):
+        flags = ("--shard=file", "--shuffle_buffer=1")
+        dataset = pipeline(folder, *flags, share=Share(2, index, 1)).training(0, 5)
+        seen.append(set(np.concatenate(numbers(dataset)).tolist()))
+    assert not seen[0] & seen[1]
+
+
+def test_virtual_epochs_need_no_count(folder, monkeypatch):
+    monkeypatch.setattr(sources, "count", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(split.Split, "fits", property(lambda _: False))
+    made = pipeline(folder, "--steps_per_epoch=3", "--warmup_steps=0")
+    assert made.steps_per_epoch == 3
+    assert len(numbers(made.training(0, 20))) == 20
+
+
+def test_a_truncated_file_is_named_with_its_record(folder):
+    path = folder / "train-2.tfrecord"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(DataError, match=r"train-2.tfrecord, record 19: .*--skip_bad_records"):
+        _ = pipeline(folder).steps_per_epoch
+
+
+def parse_or_fail(record, training):
+    number = tf.strings.to_number(record, tf.int64)
+    tf.debugging.assert_less(number % 17, tf.constant(16, tf.int64), "bad number")
+    return parse_number(record, training)
+
+
+@pytest.mark.usefixtures("both")
+class TestBadRecords:
+    """Records 16, 33 and 50 can't be parsed."""
+
+    def test_the_first_is_named(self, folder):
+        made = pipeline(folder, data=module(parse_or_fail))
+        try:
+            numbers(made.training(0, 20))
+        except DataError as error:
+            message = str(error)
+        except tf.errors.InvalidArgumentError as error:
+            message = made.split("train").locate(error)
+        assert "train-2.tfrecord, record 6" in message
+
+    def test_they_can_be_stepped_over_and_are_counted(self, folder):
+        made = pipeline(folder, "--skip_bad_records=3", data=module(parse_or_fail))
+        seen = set(np.concatenate(numbers(made.training(0, 30))).tolist())
+        assert seen == set(range(COUNT)) - {16, 33, 50}
+        assert len(made.bad.seen) == 3
+        made.bad.check()
+
+    def test_one_too_many_ends_the_job(self, folder):
+        made = pipeline(folder, "--skip_bad_records=2", data=module(parse_or_fail))
+        with pytest.raises(DataError, match=r"3 bad records, --skip_bad_records=2"):
+            numbers(made.training(0, 30))
+            made.bad.check()
+
+    def test_a_file_that_breaks_off_counts_as_one(self, folder):
+        path = folder / "train-2.tfrecord"
+        path.write_bytes(path.read_bytes()[:-5])
+        made = pipeline(folder, "--skip_bad_records=1")
+        assert made.split("train").count == COUNT - 1
+        assert set(np.concatenate(numbers(made.training(0, 30))).tolist()) == set(range(COUNT)) - {29}
+
+
+def test_stepping_over_bad_records_moves_no_other(folder, monkeypatch):
+    monkeypatch.setattr(split, "CACHE_BYTES", 0)
+    clean = numbers(pipeline(folder).training(0, 12))
+    mended = numbers(pipeline(folder, "--skip_bad_records=3", data=module(parse_or_fail)).training(0, 12))
+    for expected, batch in zip(clean, mended, strict=True):
+        assert all(e == b for e, b in zip(expected, batch, strict=True) if e % 17 != 16)
+
+
+def test_random_operations_that_no_seed_repeats_are_noticed(folder):
+    def parse_noisy(record, training):
+        features, number = parse_number(record, training)
+        return features + tf.random.uniform([1]), number
+
+    made = pipeline(folder, data=module(parse_noisy)).split("train")
+    assert made.random_ops == ["RandomUniform"]
+    assert not made.fits
+
+
+def test_a_shape_that_is_not_static_is_told(folder):
+    def ragged(record, training):
+        return tf.strings.bytes_split(record), tf.strings.to_number(record, tf.int64)
+
+    with pytest.raises(DataError, match=r"shape \(None,\); training needs static shapes"):
+        _ = pipeline(folder, data=module(ragged)).element_spec
+
+
+def test_a_batch_larger_than_the_data_is_told(folder):
+    with pytest.raises(DataError, match="--batch_size=64 is more than the 53 examples"):
+        _ = pipeline(folder, "--batch_size=64").steps_per_epoch

@@ -1,0 +1,84 @@
+"""One split of the data: its records, their decoding, and where they fit, the decoded examples themselves."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from trainer import sources, tolerate
+from trainer.sources import DataError
+from trainer.tolerate import BadRecords
+
+CACHE_BYTES = 256 << 20
+AUTOTUNE = tf.data.AUTOTUNE
+
+
+class Split:
+    """One split of the data: its records, its parser, and, where they fit, its decoded examples."""
+
+    def __init__(self, name: str, source: sources.Source, data: ModuleType, training: bool, bad: BadRecords):
+        self.name, self.source, self.bad = name, source, bad
+        self.record_spec = sources.dataset(source).element_spec
+        self.parse = _traced_parse(data, self.record_spec, training)
+        self.element_spec = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape, t.dtype), self.parse.structured_outputs
+        )
+        self.random_ops = _random_ops(self.parse)
+        self._count: int | None = None
+        self._examples: Any = None
+
+    @property
+    def count(self) -> int:
+        """Records in the split; read once."""
+        if self._count is None:
+            self._count, self.source = sources.count(self.source, self.bad.note if self.bad.allowed else None)
+        return self._count
+
+    @property
+    def fits(self) -> bool:
+        """Whether the decoded examples fit the memory set aside, and are the same each time."""
+        sizes = [spec.shape.num_elements() for spec in tf.nest.flatten(self.element_spec)]
+        if self.random_ops or None in sizes:
+            return False
+        size = sum(n * max(1, s.dtype.size) for n, s in zip(sizes, tf.nest.flatten(self.element_spec), strict=True))
+        return size * self.count <= CACHE_BYTES
+
+    @property
+    def examples(self) -> Any:
+        """All decoded examples in the order of the records; tensors of [count, ...]."""
+        if self._examples is None:
+            decoded = sources.dataset(self.source).map(self.parse, AUTOTUNE).batch(self.count)
+            try:
+                self._examples = decoded.get_single_element()
+            except tf.errors.OpError as error:
+                if not self.bad.allowed:
+                    raise DataError(self.locate(error)) from None
+                self._examples = tolerate.decode_all(self.source, self.parse, self.bad)
+                self._count = int(tf.nest.flatten(self._examples)[0].shape[0])
+        return self._examples
+
+    def locate(self, error: Exception) -> str:
+        """The file and the record that can't be read or decoded, found by going through them all."""
+        sources.count(self.source)
+        for name, record in tolerate.named_records(self.source):
+            try:
+                self.parse(*(record if isinstance(record, tuple) else (record,)))
+            except tf.errors.OpError as own:
+                return f"{name}: {sources.first_line(own)}; --skip_bad_records=N steps over up to N"
+        return ""
+
+
+def _traced_parse(data: ModuleType, spec: Any, training: bool) -> Callable:
+    try:
+        return tf.function(lambda *record: data.parse(*record, training)).get_concrete_function(
+            *(spec if isinstance(spec, tuple) else (spec,))
+        )
+    except (TypeError, ValueError, tf.errors.OpError) as error:
+        raise DataError(f"data.parse can't be traced on a record of {spec}: {sources.first_line(error)}") from error
+
+
+def _random_ops(parse: Any) -> list[str]:
+    """Operations whose result is not a function of their input; they would differ after a restart."""
+    stateful = ("RandomUniform", "RandomStandardNormal", "RandomUniformInt", "TruncatedNormal", "SampleDistorted")
+    return sorted({op.type for op in parse.graph.get_operations() if op.type.startswith(stateful)})
