@@ -5,10 +5,10 @@ import time
 
 import pytest
 from google.protobuf import json_format
-from mutants import mutant
 
 from launch import project, spec, validate
 from launch.document import UnreadableError
+from tests.launch.mutants import mutant
 
 CONFIGS = sorted((project.ROOT / "configs").glob("*.yaml"))
 HANG_S = 2.0  # processor time of one file, so that a busy machine can't fail it
