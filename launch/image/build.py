@@ -1,20 +1,19 @@
 """Build an image, always for linux/amd64, and write down what was built."""
 
 import os
-import pathlib
 
 from launch import project
 from launch.errors import LaunchError
 from launch.image import engine, names
 
 
-def build(kind: str, root: pathlib.Path = project.ROOT) -> int:
+def build(kind: str) -> int:
     """Build Dockerfile.KIND; the record's digest is empty until it is pushed."""
-    values = project.settings(root)
-    tag, revision = names.commit(root)
+    values = project.settings()
+    tag, revision = names.commit(project.ROOT)
     image = names.image_name(kind, values, tag)
-    engine.docker(*arguments(kind, image, revision), ".", cwd=root)
-    project.remember("image.json", {"architecture": kind, "image": image, "digest": None}, root)
+    engine.docker(*arguments(kind, image, revision), ".", cwd=project.ROOT)
+    project.remember("image.json", {"architecture": kind, "image": image, "digest": None})
     size = (engine.inspect(image) or {}).get("Size", 0)
     print(f"built {image}, {size / 1e9:.2f} GB")
     return 0
@@ -32,20 +31,20 @@ def arguments(kind: str, image: str, revision: str, target: str = "") -> list[st
     return result
 
 
-def kind_or_last(kind: str | None, root: pathlib.Path = project.ROOT) -> str:
+def kind_or_last(kind: str | None) -> str:
     """The architecture that was named, else that of the last build."""
     if kind:
         return kind
-    last = project.last_image(root).get("architecture")
+    last = project.last_image().get("architecture")
     if last not in names.KINDS:
         raise LaunchError("nothing was built here yet. Fix: make build-cpu (or build-gpu, build-tpu)")
     return last
 
 
-def image_of(kind: str | None, root: pathlib.Path = project.ROOT) -> tuple[str, str]:
+def image_of(kind: str | None) -> tuple[str, str]:
     """(architecture, image) of the last build, or of this commit's image of the named architecture."""
-    kind = kind_or_last(kind, root)
-    last = project.last_image(root)
+    kind = kind_or_last(kind)
+    last = project.last_image()
     if last.get("architecture") == kind and last.get("image"):
         return kind, last["image"]
-    return kind, names.image_name(kind, project.settings(root), names.commit(root)[0])
+    return kind, names.image_name(kind, project.settings(), names.commit(project.ROOT)[0])

@@ -1,6 +1,5 @@
 """Push an image that fits, and write down the digest that the registry gave it."""
 
-import pathlib
 import re
 
 from launch import project
@@ -8,43 +7,45 @@ from launch.errors import LaunchError
 from launch.image import build, engine, names
 
 
-def push(kind: str | None, root: pathlib.Path = project.ROOT) -> int:
+def push(kind: str | None) -> int:
     """Push the image built last, or this commit's image of `kind`; submit then runs it by digest."""
-    kind, built = build.image_of(kind, root)
-    image = destination(built, root)
+    kind, built = build.image_of(kind)
+    image = destination(built)
     check(kind, built)
     if image != built:
         engine.docker("tag", built, image)
     digest = upload(image)
-    project.remember("image.json", {"architecture": kind, "image": image, "digest": digest}, root)
+    project.remember("image.json", {"architecture": kind, "image": image, "digest": digest})
     print(f"pushed {image}@{digest}")
     return 0
 
 
-def push_base(kind: str, root: pathlib.Path = project.ROOT) -> int:
+def push_base(kind: str) -> int:
     """Build the stage `tensorflow` of Dockerfile.KIND and push it as REGISTRY/tensorflow:tf2.21-cuda12."""
-    lock = (root / "requirements" / f"{kind}.lock").read_text()
+    lock = (project.ROOT / "requirements" / f"{kind}.lock").read_text()
     found = re.search(r"^tensorflow(?:-cpu|-tpu)?==([0-9.]+)", lock, re.MULTILINE)
     cuda = re.search(r"^nvidia-cuda-runtime-cu(\d+)==", lock, re.MULTILINE)
     if not found:
         raise LaunchError(f"requirements/{kind}.lock names no TensorFlow. Fix: make lock")
-    values = require_registry(root)
+    values = require_registry()
     image = names.base_name(kind, values, found[1], cuda[1] if cuda else "")
-    engine.docker(*build.arguments(kind, image, names.commit(root)[1], target="tensorflow"), ".", cwd=root)
+    engine.docker(
+        *build.arguments(kind, image, names.commit(project.ROOT)[1], target="tensorflow"), ".", cwd=project.ROOT
+    )
     check(kind, image)
     print(f"pushed {image}@{upload(image)}\nbuild on it with: FROM {image}")
     return 0
 
 
-def destination(built: str, root: pathlib.Path) -> str:
+def destination(built: str) -> str:
     """The name to push a local image under: as built, with the registry that is known now."""
-    registry = names.registry(require_registry(root))
+    registry = names.registry(require_registry())
     return f"{registry}/{built.rpartition('/')[2]}"
 
 
-def require_registry(root: pathlib.Path) -> dict[str, str]:
+def require_registry() -> dict[str, str]:
     """The settings, gcloud's own included. Raises LaunchError naming the ones that a push needs and lack."""
-    values = project.settings(root)
+    values = project.settings()
     if not names.registry(values):
         values = {**project.gcloud_settings(), **values}
     if not names.registry(values):

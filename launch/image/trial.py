@@ -1,11 +1,9 @@
 """Run an image here: as a job would run, or with a shell."""
 
 import os
-import pathlib
 import sys
 from collections.abc import Sequence
 
-from launch import project
 from launch.errors import LaunchError
 from launch.image import build, engine, push
 
@@ -22,9 +20,9 @@ OUTPUT = {
 STEPS = ("--epochs=1", "--steps_per_epoch=5", "--warmup_steps=0")
 
 
-def test(kind: str | None, trainer_args: Sequence[str], root: pathlib.Path = project.ROOT) -> int:
+def test(kind: str | None, trainer_args: Sequence[str]) -> int:
     """A few steps on the bundled data, from the image's own entry point; the exit code is the trainer's."""
-    kind, image = build.image_of(kind, root)
+    kind, image = build.image_of(kind)
     push.check(kind, image)
     engine.docker(*test_arguments(kind, image), *STEPS, *trainer_args)
     print(f"{image} trains read-only, without root, network or capabilities")
@@ -41,9 +39,9 @@ def test_arguments(kind: str, image: str) -> list[str]:
     return ["run", "--rm", *CONFINED, *named, *gpus, image]
 
 
-def shell(kind: str | None, root: pathlib.Path = project.ROOT) -> int:
+def shell(kind: str | None) -> int:
     """A shell in the image, in this process's place; nothing of it is kept."""
-    kind, image = build.image_of(kind, root)
+    kind, image = build.image_of(kind)
     push.check(kind, image)
     terminal = ["--interactive", "--tty"] if sys.stdin.isatty() else ["--interactive"]
     gpus = engine.gpu_arguments() if kind == "gpu" else []

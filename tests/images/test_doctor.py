@@ -7,7 +7,6 @@ import pytest
 from tests.images.containers import docker
 
 pytestmark = pytest.mark.engine
-SITE = "$(python -c \"import sysconfig; print(sysconfig.get_path('purelib'))\")"
 
 
 def told(image, kind):
@@ -73,14 +72,13 @@ def test_a_libtpu_too_new_is_told_and_so_is_the_abort_it_causes(layered):
     assert "SIGABRT" in checks["import"]["found"]
 
 
-def test_a_mismatch_fails_the_build_with_the_fix(images, tree, base):
-    """The gpu lock with tensorflow-cpu's line in it, as a hand that edits locks would leave it."""
-    lock = tree / "requirements/tpu.lock"
-    before = lock.read_text()
-    try:
-        lock.write_text(before.replace("libtpu==0.0.31", "libtpu==0.0.30").replace("keras==3.15.1", "keras==3.5.0"))
-        arguments = ["--file=Dockerfile.tpu", *base, "--target=tensorflow", "--progress=plain"]
-        ran = docker("build", *arguments, ".", cwd=tree, check=False)
-    finally:
-        lock.write_text(before)
+def test_a_mismatch_fails_a_build_with_the_fix(layered, tmp_path):
+    """The line that ends the layers of every Dockerfile, over an image whose Keras is too old."""
+    image = layered("cpu", "pip install --no-cache-dir --no-deps --quiet keras==3.5.0")
+    line = "RUN python -m trainer.doctor --for=cpu"
+    folder = tmp_path / "next"
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(f"FROM {image}\n{line}\n")
+    ran = docker("build", "--progress=plain", str(folder), check=False)
     assert ran.returncode != 0
+    assert "pip install 'keras>=3.12.0'" in ran.stdout

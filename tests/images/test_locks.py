@@ -91,4 +91,5 @@ def test_the_three_dockerfiles_have_the_same_shape():
         assert len(lines) <= 65
         shapes.add(tuple(line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ("FROM", "USER")))
         assert not any(line.startswith("# syntax") for line in lines)
+        assert sum(f"python -m trainer.doctor --for={kind}" in line for line in lines) == 2
     assert len(shapes) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from launch import project
 from launch.errors import LaunchError
 from launch.image import build, engine, names, push, trial
 
@@ -32,10 +33,12 @@ def git(tmp_path):
     return tmp_path
 
 
-def remembered(root, **record):
-    (root / ".cache").mkdir()
-    (root / ".cache/image.json").write_text(json.dumps(record))
-    return root
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """An empty project in place of this one."""
+    monkeypatch.setattr(project, "ROOT", tmp_path)
+    monkeypatch.setattr(project, "CACHE", tmp_path / ".cache")
+    return tmp_path
 
 
 def told(image="digits-cpu:1", machine="amd64", label="cpu", system="linux"):
@@ -99,15 +102,16 @@ def test_a_build_is_for_amd64_on_every_machine_and_hands_the_base_on(monkeypatch
     assert not any("BASE_IMAGE" in argument for argument in build.arguments("cpu", "digits-cpu:1", "abc"))
 
 
-def test_push_and_test_act_on_what_was_built_last(tmp_path):
-    root = remembered(tmp_path, architecture="gpu", image="digits-gpu:1", digest=None)
-    assert build.image_of(None, root) == ("gpu", "digits-gpu:1")
-    assert build.kind_or_last(None, root) == "gpu"
+def test_push_and_test_act_on_what_was_built_last(root):
+    project.remember("image.json", {"architecture": "gpu", "image": "digits-gpu:1", "digest": None})
+    assert json.loads((root / ".cache/image.json").read_text())["architecture"] == "gpu"
+    assert build.image_of(None) == ("gpu", "digits-gpu:1")
+    assert build.kind_or_last(None) == "gpu"
 
 
-def test_nothing_built_yet_is_said_with_the_command(tmp_path):
+def test_nothing_built_yet_is_said_with_the_command(root):
     with pytest.raises(LaunchError, match="make build-cpu"):
-        build.kind_or_last(None, tmp_path)
+        build.kind_or_last(None)
 
 
 @pytest.mark.parametrize(("machine", "system"), [("arm64", "linux"), ("amd64", "windows")])
@@ -130,16 +134,16 @@ def test_a_missing_image_is_not_pushed(monkeypatch):
         push.check("tpu", "digits-tpu:1")
 
 
-def test_a_push_without_a_project_names_what_is_missing(no_registry, tmp_path, monkeypatch):
-    monkeypatch.setattr(push.project, "gcloud_settings", dict)
-    monkeypatch.setattr(push.project, "settings", lambda root: {"REGION": "us-central1"})
+def test_a_push_without_a_project_names_what_is_missing(no_registry, monkeypatch):
+    monkeypatch.setattr(project, "gcloud_settings", dict)
+    monkeypatch.setattr(project, "settings", lambda: {"REGION": "us-central1"})
     with pytest.raises(LaunchError, match=r"PROJECT \(.*REPOSITORY \(.*REGISTRY=localhost:5000"):
-        push.require_registry(tmp_path)
+        push.require_registry()
 
 
-def test_an_image_built_before_the_project_was_known_gets_its_registry(tmp_path, monkeypatch):
+def test_an_image_built_before_the_project_was_known_gets_its_registry(root, monkeypatch):
     monkeypatch.setenv("REGISTRY", "localhost:5000")
-    assert push.destination("digits-gpu:1", tmp_path) == "localhost:5000/digits-gpu:1"
+    assert push.destination("digits-gpu:1") == "localhost:5000/digits-gpu:1"
 
 
 def test_a_trial_has_no_rights_and_the_outputs_of_a_job():
