@@ -5,13 +5,12 @@ would give and do, processes or containers start replicas, supervisor sees the j
 """
 
 import argparse
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from launch.local.supervisor import Job, Outcome
+    from launch.local.supervisor import Outcome
 
 TRAINER_ARGS = True  # what comes after `--` is for the trainer
 
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
     from launch import spec
     from launch.console import console
-    from launch.local import meanwhile
+    from launch.local import meanwhile, signals
     from launch.local.rehearsal import Rehearsal
     from launch.local.stream import Stream
     from launch.local.supervisor import LAUNCHER
@@ -58,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
     extra, trial = list(options.trainer_args), ""
     notes = []
     if file.kind == "tuning":
-        from launch.study import space
+        from launch.study import choices, space
 
         trial, output = "1", output / "1"
-        extra = [*space.flags(space.read(file.study), space.middle(file.study)), *extra]
+        extra = [*choices.flags(space.read(file.study), choices.middle(file.study)), *extra]
         notes.append("a tuning job: one trial of it, in the middle of every range; `launch tune` runs the study")
     rehearsal = Rehearsal(
         spec=file.job,
@@ -78,32 +77,12 @@ def run(options: argparse.Namespace) -> int:
         job = rehearsal.job(stream.show)
         for note in (*notes, *rehearsal.notes()):
             stream.show(LAUNCHER, note)
-        with meanwhile.checked(file.file, stream.show):
-            outcome = watch(job)
+        with meanwhile.checked(file.file, stream.show), signals.calling(job.stop):
+            outcome = job.run()
     finally:
         stream.close()
     _report(outcome, output)
     return outcome.code
-
-
-def watch(job: "Job") -> "Outcome":
-    """Run a job; Ctrl-C, SIGTERM and a closed terminal stop it, a second one at once."""
-    asked = []
-
-    def handle(number: int, frame: object) -> None:
-        if asked:
-            job.kill()
-        else:
-            asked.append(number)
-            job.stop(f"stopped by {signal.Signals(number).name}")
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        return job.run()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _report(outcome: "Outcome", output: Path) -> None:

@@ -79,7 +79,7 @@ class Job:
             self._runner.close()
 
     def stop(self, reason: str = "stopped by hand") -> None:
-        """End the job gently: SIGTERM, and SIGKILL for what is still there when the notice is over."""
+        """End the job gently: SIGTERM, SIGKILL for what is there when the notice is over. The second time: now."""
         self._events.put(("stop", reason))
 
     def kill(self) -> None:
@@ -100,7 +100,7 @@ class Job:
             self._line(*rest)
         elif kind == "exit":
             self._exited(*rest)
-        elif kind == "stop":
+        elif kind == "stop" and not self._outcome:
             self._end(Outcome(130, rest[0]))
         else:
             self._outcome = self._outcome or Outcome(130, "killed by hand")

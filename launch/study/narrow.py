@@ -8,7 +8,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from launch.study import space
+from launch.study import choices
 from launch.study.space import Parameter, Value
 
 EDGE = 0.1  # of the range, as its scale counts: so near the end is "at the edge"
@@ -164,4 +164,4 @@ def gridded(parameters: Sequence[Parameter], points: int) -> tuple[list[Paramete
         return Parameter(one.name, "discrete", values=tuple(sorted(values)), children=children)
 
     grid = [visit(one) for one in parameters]
-    return grid, sum(1 for _ in space.grid(grid))
+    return grid, sum(1 for _ in choices.grid(grid))

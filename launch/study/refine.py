@@ -9,22 +9,12 @@ from pathlib import Path
 
 import yaml
 
-from launch import document
 from launch.console import console, table
 from launch.errors import LaunchError
-from launch.study import narrow, space
+from launch.study import finished, narrow, space
 from launch.study.narrow import Change, Trial
 from launch.study.space import Parameter, Value
 
-KEPT = (
-    "displayName",
-    "labels",
-    "maxTrialCount",
-    "parallelTrialCount",
-    "maxFailedTrialCount",
-    "studySpec",
-    "trialJobSpec",
-)
 HEADER = """\
 # What it runs: the search of {source}, refined around its best trial ({number}: {metric} {score:.5g}).
 # What it needs: what {source} needs.
@@ -53,11 +43,13 @@ def run(options: argparse.Namespace) -> int:
     """Write the next file; 0, or 2 where the study can't be used."""
     if options.points < 1:
         raise LaunchError(f"--points={options.points}: 1 or more values were expected")
-    job, place = read(Path(options.study))
-    trials = ended(job)
+    job, place = finished.read(Path(options.study))
+    trials = finished.ended(job)
     parameters = space.read(job["studySpec"])
-    refined, changes = narrow.refine(parameters, trials, _trainer_accepts if _runs_trainer(job) else lambda *_: True)
-    template = _template(job)
+    refined, changes = narrow.refine(
+        parameters, trials, _trainer_accepts if finished.runs_trainer(job) else lambda *_: True
+    )
+    template = finished.template(job)
     count = None
     if options.grid or job["studySpec"].get("algorithm") == "GRID_SEARCH":
         refined, count = narrow.gridded(refined, options.points)
@@ -76,53 +68,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def read(study: Path) -> tuple[dict, Path]:
-    """A study as JSON, and the file that it was read from. Raises LaunchError."""
-    file = study / "study.json" if study.is_dir() else study
-    file = file.with_name("study.json") if file.name == "study.db" else file
-    expected = "Expected: the folder of a `launch tune`, or `gcloud ai hp-tuning-jobs describe ID --format=json`"
-    try:
-        job = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LaunchError(f"{file}: {error.strerror}. {expected}") from None
-    except ValueError as error:
-        raise LaunchError(f"{file} is no JSON: {error}. {expected}") from None
-    if not isinstance(job, dict) or not all(isinstance(job.get(key), dict) for key in ("studySpec", "trialJobSpec")):
-        raise LaunchError(f"{file} holds no tuning job with studySpec and trialJobSpec. {expected}")
-    return job, file
-
-
-def ended(job: Mapping) -> list[Trial]:
-    """The trials with a final measurement, best first. Raises LaunchError where there is none."""
-    metric = _metric(job)
-    found = []
-    for trial in job.get("trials") or []:
-        scores = [
-            float(one["value"])
-            for one in (trial.get("finalMeasurement") or {}).get("metrics") or []
-            if one.get("metricId") == metric["metricId"]
-        ]
-        if scores:
-            values = {one["parameterId"]: one["value"] for one in trial.get("parameters") or []}
-            found.append(Trial(str(trial.get("id", "")), values, scores[0]))
-    if not found:
-        raise LaunchError(f"no trial of the study has a final {metric['metricId']}: there is nothing to refine yet")
-    return sorted(found, key=lambda one: one.score, reverse=metric.get("goal") == "MAXIMIZE")
-
-
-def _metric(job: Mapping) -> Mapping:
-    metrics = job["studySpec"].get("metrics") or [{}]
-    if not metrics[0].get("metricId"):
-        raise LaunchError("studySpec.metrics names no metricId")
-    return metrics[0]
-
-
-def _runs_trainer(job: Mapping) -> bool:
-    pool = (job["trialJobSpec"].get("workerPoolSpecs") or [{}])[0]
-    package = pool.get("pythonPackageSpec") or {}
-    return package.get("pythonModule") == "trainer.task" or not (pool.get("containerSpec") or {}).get("command")
-
-
 def _trainer_accepts(name: str, value: Value) -> bool:
     """Whether the trainer's own check takes this flag (asked in a process of its own, without TensorFlow)."""
     request = json.dumps([{"args": [f"--{name}={value}"], "replicas": None}])
@@ -131,14 +76,6 @@ def _trainer_accepts(name: str, value: Value) -> bool:
     if done.returncode:
         raise LaunchError(f"the trainer could not be asked about --{name}: {done.stderr.strip()[-300:]}")
     return not any(finding.get("flag") == f"--{name}" for finding in json.loads(done.stdout)[0])
-
-
-def _template(job: Mapping) -> dict:
-    """The file that the study came from, its variables not filled in, where it is still there; else the study."""
-    source = Path(str(job.get("source", "")))
-    if job.get("source") and source.is_file():
-        return document.read(str(source), lambda text, mark: text).data
-    return {key: job[key] for key in KEPT if key in job}
 
 
 def _next(template: Mapping, parameters: Sequence[Parameter], count: int | None) -> dict:
@@ -169,7 +106,12 @@ def _header(job: Mapping, best: Trial, file: Path, count: int | None) -> str:
         else "ranges around what was best, wider at the edges."
     )
     return HEADER.format(
-        source=source, number=best.number, metric=_metric(job)["metricId"], score=best.score, expect=expect, file=file
+        source=source,
+        number=best.number,
+        metric=finished.metric(job)["metricId"],
+        score=best.score,
+        expect=expect,
+        file=file,
     )
 
 

@@ -13,7 +13,7 @@ from launch.local import environment
 from launch.local.rehearsal import Rehearsal
 from launch.local.stream import Stream
 from launch.local.supervisor import Job, Outcome
-from launch.study import measurements, space, stopping, store
+from launch.study import choices, measurements, space, stopping, store
 from launch.study.devices import Shares
 from launch.study.store import Store
 
@@ -123,7 +123,7 @@ class Study:
             trial = self.store.study.ask()
             known, values = [], None
         if values is None:
-            values = space.propose(trial, self.parameters)
+            values = choices.propose(trial, self.parameters)
             trial.set_user_attr("parameters", values)
         number = trial.number + 1
         output = self.store.folder / str(number)
@@ -131,7 +131,7 @@ class Study:
         rehearsal = Rehearsal(
             spec=self.store.job["trialJobSpec"],
             output=output,
-            extra_args=[*space.flags(self.parameters, values), *self.options.extra_args],
+            extra_args=[*choices.flags(self.parameters, values), *self.options.extra_args],
             trial=str(number),
             runner=self.options.runner,
             image=self.options.image,

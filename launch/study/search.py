@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import optuna
 
 from launch.errors import LaunchError
-from launch.study import space
+from launch.study import choices, space
 from launch.study.space import Parameter
 
 ALGORITHMS = ("ALGORITHM_UNSPECIFIED", "RANDOM_SEARCH", "GRID_SEARCH")
@@ -41,9 +41,9 @@ def queue_grid(study: optuna.Study, parameters: Sequence[Parameter], limit: int)
     """Queue the combinations of a grid that the study doesn't have yet; how many the whole grid has."""
     known = {one.name: one for one in space.everyone(parameters)}
     total = 0
-    for values in space.grid(parameters):
+    for values in choices.grid(parameters):
         total += 1
         if total <= limit:
-            raw = {name: space.encode(known[name], value) for name, value in values.items()}
+            raw = {name: choices.encode(known[name], value) for name, value in values.items()}
             study.enqueue_trial(raw, skip_if_exists=True)
     return total

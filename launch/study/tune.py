@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from launch.spec import JobFile
-    from launch.study.runner import Options
+    from launch.study.runner import Options, Study
     from launch.study.store import Store
 
 TRAINER_ARGS = True  # what comes after `--` joins every trial's args
@@ -33,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from launch import spec
     from launch.console import console, stderr
     from launch.errors import LaunchError
+    from launch.local import signals
     from launch.study import devices, store
     from launch.study.runner import Study
     from launch.study.table import Show
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
         show = Show(console())
         show.seen(keep)
         study = Study(keep, how, shares, show)
-        with show:
-            _with_signals(study)
+        with show, signals.calling(study.stop):
+            study.run()
         return _report(study)
     finally:
         keep.close()
@@ -115,25 +115,11 @@ def _gpus_each(file: "JobFile") -> int:
     return sum(pool.replicas * pool.devices for pool in file.pools if pool.architecture == "gpu")
 
 
-def _with_signals(study: "object") -> None:
-    """Run it; Ctrl-C, SIGTERM and a closed terminal stop the trials, a second one at once."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {
-        number: signal.signal(number, lambda got, _: study.stop(f"stopped by {signal.Signals(got).name}"))
-        for number in numbers
-    }
-    try:
-        study.run()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _report(study: "object") -> int:
+def _report(study: "Study") -> int:
     """The end of it, in words."""
     from launch.console import console, stderr
     from launch.local import diagnose
-    from launch.study import plots, space, store
+    from launch.study import choices, plots, store
 
     keep, best = study.store, study.store.best()
     keep.write_json()
@@ -146,7 +132,7 @@ def _report(study: "object") -> int:
         return 1
     if best is not None:
         page = plots.write(keep)
-        flags = " ".join(space.flags(study.parameters, best.user_attrs["parameters"]))
+        flags = " ".join(choices.flags(study.parameters, best.user_attrs["parameters"]))
         out = console()
         out.print(
             f"\nBest of {len(keep.trials())} trials: {best.number + 1}, {keep.metric} {best.value:.5g}", markup=False

@@ -148,3 +148,17 @@ def test_the_reducers_place_is_held_and_given_up(tmp_path):
     outcome, lines = run(tmp_path, python("import time; time.sleep(.5)"), {}, spec)
     assert outcome.code == 0
     assert any("stopping reducer:0" in line for _, line in lines)
+
+
+def test_whoever_asks_twice_waits_for_nobody(tmp_path):
+    deaf = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {FOREVER}"
+    spec = {"workerPoolSpecs": [python(deaf)]}
+
+    def show(name, line):
+        if line == "deaf":
+            job.stop("first")
+            job.stop("second")
+
+    job = Rehearsal(spec=spec, output=tmp_path, notice_s=3600).job(show)
+    outcome = job.run()
+    assert (outcome.code, outcome.reason, outcome.stopped) == (130, "first", True)

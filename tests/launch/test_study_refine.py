@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from launch import __main__ as command_line
-from launch.study import narrow, space
+from launch.study import choices, narrow, space
 from launch.study.narrow import Trial
 
 CONDITIONAL = {
@@ -155,7 +155,7 @@ def test_the_next_file_can_be_a_grid(finished, tmp_path, capsys):
     assert command_line.main(["refine", str(finished), "--grid", "--points=2", f"--output={output}"]) == 0
     body = yaml.safe_load(output.read_text())
     assert body["studySpec"]["algorithm"] == "GRID_SEARCH"
-    assert body["maxTrialCount"] == len(list(space.grid(space.read(body["studySpec"]))))
+    assert body["maxTrialCount"] == len(list(choices.grid(space.read(body["studySpec"]))))
     assert command_line.main(["validate", str(output)]) == 0, capsys.readouterr()
 
 

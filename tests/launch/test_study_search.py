@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 from launch.errors import LaunchError
-from launch.study import search, space
+from launch.study import choices, search, space
 
 # Branin (minimum 0.398) over a logarithmic and a linear parameter, and a choice that adds to it.
 STUDY = {
@@ -37,7 +37,7 @@ def curve_of(algorithm, seed, trials=30):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(direction="minimize", sampler=search.sampler(algorithm, seed))
     parameters = space.read(STUDY)
-    study.optimize(lambda trial: branin(**space.propose(trial, parameters)), n_trials=trials)
+    study.optimize(lambda trial: branin(**choices.propose(trial, parameters)), n_trials=trials)
     return list(itertools.accumulate((trial.value for trial in study.trials), min))
 
 
@@ -64,8 +64,8 @@ def test_a_grid_is_queued_once_and_up_to_the_limit():
     assert search.queue_grid(study, parameters, limit=5) == 6
     assert search.queue_grid(study, parameters, limit=6) == 6
     found = []
-    study.optimize(lambda trial: found.append(space.propose(trial, parameters)) or 0.0, n_trials=6)
-    assert found == list(space.grid(parameters))
+    study.optimize(lambda trial: found.append(choices.propose(trial, parameters)) or 0.0, n_trials=6)
+    assert found == list(choices.grid(parameters))
 
 
 def test_an_algorithm_that_is_none_is_told():

@@ -1,7 +1,8 @@
 import pytest
 
 from launch.errors import LaunchError
-from launch.study.space import choose, decode, encode, everyone, grid, middle, read
+from launch.study.choices import choose, decode, encode, grid, middle
+from launch.study.space import everyone, read
 
 STUDY = {
     "parameters": [
