@@ -1,44 +1,48 @@
 """Save and resume: all that decides what comes next, in one atomic checkpoint.
 
 The restart policy, in order:
-1. A finished job says so and changes nothing.
-2. --fresh sets what is there aside and starts over.
+1. A finished job says so and changes nothing; with more --epochs it goes on.
+2. --fresh sets what is there aside and starts over; a restart of the same cloud job doesn't, it resumes.
 3. The newest checkpoint that can be read whole is resumed; an unreadable one is named and passed over.
-4. A checkpoint of another model or another job's flags stops the job with what differs.
+   The chief decides which, and all workers take that one.
+4. A checkpoint of another model, data or other flags that matter stops the job with what differs.
 5. Without a checkpoint, training starts from the seed.
 
 Values are copied to the host first and written by a thread, so that training waits for the copy alone.
-Only the chief writes. tf.train.CheckpointManager makes a checkpoint visible when it is complete.
+Only the chief writes. The index of a checkpoint is written last: without it there is no checkpoint.
 """
 
 import concurrent.futures
 import json
+import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from trainer import folders, storage
 from trainer.loop import Loop
+from trainer.state import State
+
+OTHER_JOB, NOTHING = -2, -1
+VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
+# errors of a checkpoint that is damaged; any other is the storage's, and says nothing about the checkpoint
+DAMAGED = (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError)
 
 
 class CheckpointError(Exception):
     """A checkpoint that can't be used; str() says which and what differs."""
 
 
-def state_of(loop: Loop) -> dict[str, Any]:
-    """name -> tf.Variable of everything that training changes, in a fixed order."""
-    model, optimizer = loop.model, loop.optimizer
-    known = {id(metric_variable) for metric_variable in model.metrics_variables}
-    variables = [("model", v) for v in model.variables if id(v) not in known]
-    variables += [("optimizer", v) for v in optimizer.variables]
-    named = {f"{place}/{index:04d}/{v.path}": v.value for index, (place, v) in enumerate(variables)}
-    named.update({f"update/{index}": v for index, v in enumerate(optimizer.own_state)})
-    schedule = getattr(optimizer, "schedule", None)
-    if schedule is not None:
-        named["update/factor"] = schedule.factor
-    return named
+class Found(NamedTuple):
+    """A checkpoint that was read whole."""
+
+    step: int
+    described: dict[str, Any]
+    values: dict[str, np.ndarray]
+    rows: list[np.ndarray]
 
 
 class Checkpoints:
@@ -47,163 +51,190 @@ class Checkpoints:
     Args:
         loop: what is saved and restored.
         flags: what must be the same for a resumed job to be the same job.
+        others: flags that may change; those that did are named in `changed` after a restore.
         chief: whether this process writes.
         keep: how many of the newest stay.
+        before_write: called by the writing thread before each checkpoint (to have the curves written first).
     """
 
-    def __init__(self, directory: str, loop: Loop, flags: dict[str, Any], *, chief: bool, keep: int = 3):
+    def __init__(
+        self,
+        directory: str,
+        loop: Loop,
+        flags: dict[str, Any],
+        *,
+        chief: bool,
+        keep: int = 3,
+        others: dict[str, Any] | None = None,
+        before_write: Callable[[], None] = lambda: None,
+    ):
         self.directory, self.loop, self.flags, self.chief, self.keep = directory, loop, flags, chief, keep
-        self.variables = state_of(loop)
-        self.metrics = [variable.value for variable in loop.model.metrics_variables]
-        self._read_metrics = tf.function(self._gather_metrics)
-        self._write_metrics = tf.function(self._scatter_metrics)
-        with tf.device("CPU:0"):
-            self.holders = {name: _holder(tf.zeros(v.shape, v.dtype)) for name, v in self.variables.items()}
-            replicas = loop.strategy.num_replicas_in_sync
-            self.metric_holders = [_holder(tf.zeros([replicas, *v.shape], v.dtype)) for v in self.metrics]
-            self.host = _holder(tf.constant(""))
-        self.checkpoint = tf.train.Checkpoint(
-            state=list(self.holders.values()), metrics=self.metric_holders, host=self.host
-        )
-        self.manager = tf.train.CheckpointManager(self.checkpoint, directory, keep)
+        self.others, self.before_write = others or {}, before_write
+        self.state = State(loop)
+        self.changed: list[str] = []
+        self._holders: dict[str, tf.Variable] = {}
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
         self._pending: concurrent.futures.Future | None = None
         self.saved_step = -1
-        self.blocked_s = 0.0
+        self.blocked_s = self.write_s = 0.0  # all that training has waited; what the last write took
 
-    def _gather_metrics(self) -> list[tf.Tensor]:
-        """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
+    def _prepare(self, rows: list[tf.Tensor]) -> None:
+        """Make the host's copies of the variables, once."""
+        with tf.device("CPU:0"):
+            self._holders = {name: _holder(self.state.local(name)) for name in self.state.variables}
+            self._row_holders = [_holder(row) for row in rows]
+            self._host = _holder(tf.constant(""))
+        holders = list(self._holders.values())
+        self._checkpoint = tf.train.Checkpoint(state=holders, metrics=self._row_holders, host=self._host)
 
-        def rows() -> list[tf.Tensor]:
-            context = tf.distribute.get_replica_context()
-            return [context.all_gather(tf.expand_dims(variable, 0), 0) for variable in self.metrics]
+    def save(self, host: dict[str, Any], *, best_step: int = -1) -> None:
+        """Take a copy of everything and have it written. Every worker calls it; the chief writes.
 
-        if self.loop.strategy.num_replicas_in_sync == 1:
-            return [tf.expand_dims(variable, 0) for variable in self.metrics]
-        return [self.loop.strategy.experimental_local_results(row)[0] for row in self.loop.strategy.run(rows)]
-
-    def _scatter_metrics(self, rows: list[tf.Tensor]) -> None:
-        def take() -> None:
-            index = tf.distribute.get_replica_context().replica_id_in_sync_group
-            for variable, row in zip(self.metrics, rows, strict=True):
-                variable.assign(row[index])
-
-        self.loop.strategy.run(take)
-
-    def save(self, host: dict[str, Any]) -> None:
-        """Take a copy of everything and have it written. Every worker calls it; the chief writes."""
+        Raises storage.StorageError where the write before this one failed.
+        """
         start = time.monotonic()
         self.wait()
-        step = self.loop.step
-        rows = self._read_metrics()
-        self.saved_step = step
+        step = self.saved_step = self.loop.step
+        rows = self.state.metric_rows()
         if self.chief:
-            for name, variable in self.variables.items():
-                self.holders[name].assign(_local(variable))
-            for holder, row in zip(self.metric_holders, rows, strict=True):
+            if not self._holders:
+                self._prepare(rows)
+            for name, holder in self._holders.items():
+                holder.assign(self.state.local(name))
+            for holder, row in zip(self._row_holders, rows, strict=True):
                 holder.assign(row)
-            described = {"step": step, "flags": self.flags, "names": list(self.variables), "host": host}
-            described["shapes"] = [list(v.shape) for v in self.variables.values()]
-            self.host.assign(json.dumps(described))
-            self._pending = self._writer.submit(self.manager.save, step)
+            described = {"step": step, "flags": self.flags, "others": self.others, "host": host}
+            described["shapes"] = {name: list(v.shape) for name, v in self._holders.items()}
+            described["job"] = os.environ.get("CLOUD_ML_JOB_ID", "")
+            self._host.assign(json.dumps(described))
+            self._pending = self._writer.submit(self._write, step, best_step)
         self.blocked_s += time.monotonic() - start
 
+    def _write(self, step: int, best_step: int) -> None:
+        """The writing thread's part: curves, checkpoint, then the removal of old ones."""
+        start = time.monotonic()
+        path = f"{self.directory}/ckpt-{step}"
+        self.before_write()
+        storage.with_retries(lambda: self._checkpoint.write(path), f"write the checkpoint {path}")
+        self._prune(step, best_step)
+        self.write_s = time.monotonic() - start
+
+    def _prune(self, newest: int, best_step: int) -> None:
+        """Keep the newest and the best. What is beyond `newest` is damaged, or from before a rewind."""
+        steps = self.steps()
+        stay = {*[step for step in steps if step <= newest][-self.keep :], best_step}
+        for step in set(steps) - stay:
+            # the index first: what is left without one is no checkpoint
+            for path in [f"{self.directory}/ckpt-{step}.index", *self._data_files(step)]:
+                folders.remove(path)
+
+    def _data_files(self, step: int) -> list[str]:
+        return tf.io.gfile.glob(f"{self.directory}/ckpt-{step}.data-*")
+
     def wait(self) -> None:
-        """Until what was saved is written. Raises CheckpointError where it could not be."""
+        """Until what was saved is written. Raises storage.StorageError where it could not be."""
         pending, self._pending = self._pending, None
-        if pending is None:
-            return
-        try:
+        if pending is not None:
             pending.result()
-        except tf.errors.OpError as error:
-            raise CheckpointError(f"could not write a checkpoint to {self.directory}: {error.message}") from error
+
+    def steps(self) -> list[int]:
+        """The steps of the checkpoints that have an index, oldest first."""
+        return folders.steps(self.directory, ".index")
 
     def restore(self, warn: Callable[[str], None]) -> dict[str, Any] | None:
         """Resume from the newest checkpoint that is whole; its host state, or None where there is none.
 
-        Raises:
-            CheckpointError: it belongs to another model or other flags.
+        Every worker calls it. Raises CheckpointError where it belongs to another model, data or flags, and
+        storage.StorageError where the folder can't be reached.
         """
-        for path in reversed(self._paths()):
+        found, problem = None, None
+        if self.chief:
             try:
-                described = self._described(path)
-                self._check(path, described)
-                self._load(path)
-            except (tf.errors.OpError, ValueError, AssertionError) as error:
-                warn(f"{path} can't be read ({_brief(error)}); trying the one before")
+                found = self._newest_whole(warn)
+            except CheckpointError as error:
+                problem = error
+        chosen = OTHER_JOB if problem else found.step if found else NOTHING
+        chosen = int(self.state.gather(chosen, self.loop.pipeline.share)[0])  # the chief's
+        if problem or chosen == OTHER_JOB:
+            raise problem or CheckpointError("the chief found a checkpoint that can't be used; its log says why")
+        if chosen == NOTHING:
+            return None
+        found = found or self._read_for_chief(chosen)
+        self.changed = _differences(found.described.get("others", {}), self.others)
+        self.state.put(found.values, found.rows)
+        self.saved_step = chosen
+        return found.described["host"]
+
+    def _newest_whole(self, warn: Callable[[str], None]) -> Found | None:
+        indexed = set(self.steps())
+        for step in sorted(indexed | set(folders.steps(self.directory, ".data-00000-of-00001")), reverse=True):
+            path = f"{self.directory}/ckpt-{step}"
+            if step not in indexed:
+                warn(f"{path} is not whole: its index is missing; the one before is taken")
                 continue
-            self.saved_step = described["step"]
-            return described["host"]
+            try:
+                return storage.with_retries(lambda path=path: self._read(path), f"read {path}", DAMAGED)
+            except (*DAMAGED, ValueError, KeyError) as error:
+                warn(f"{path} can't be read ({_brief(error)}); the one before is taken")
         return None
 
-    def _paths(self) -> list[str]:
-        """Every checkpoint that is there, oldest first; those that the manager has lost sight of too."""
-        found = tf.io.gfile.glob(f"{self.directory}/ckpt-*.index") if tf.io.gfile.exists(self.directory) else []
-        steps = sorted(int(path.rpartition("-")[2].removesuffix(".index")) for path in found)
-        return [f"{self.directory}/ckpt-{step}" for step in steps]
+    def _read_for_chief(self, step: int) -> Found:
+        """The checkpoint that the chief chose; a slow storage may show it to this worker a little later."""
+        path, until = f"{self.directory}/ckpt-{step}", time.monotonic() + 60
+        while True:
+            try:
+                return storage.with_retries(lambda: self._read(path), f"read {path}", DAMAGED)
+            except (*DAMAGED, ValueError, KeyError) as error:
+                if time.monotonic() > until:
+                    raise CheckpointError(
+                        f"the chief resumes from {path}, which this worker can't read ({_brief(error)}): "
+                        "--checkpoint_dir must be a folder that all workers see, such as one on gs://"
+                    ) from error
+                time.sleep(1)
 
-    def _described(self, path: str) -> dict[str, Any]:
+    def _read(self, path: str) -> Found:
         reader = tf.train.load_checkpoint(path)
-        return json.loads(reader.get_tensor("host/.ATTRIBUTES/VARIABLE_VALUE"))
+        described = json.loads(reader.get_tensor(f"host/{VALUE}"))
+        self._check(path, described)
+        names = list(described["shapes"])
+        values = {name: reader.get_tensor(f"state/{index}/{VALUE}") for index, name in enumerate(names)}
+        rows = [reader.get_tensor(f"metrics/{index}/{VALUE}") for index in range(len(self.state.metrics))]
+        return Found(described["step"], described, values, rows)
 
     def _check(self, path: str, described: dict[str, Any]) -> None:
-        shapes = dict(zip(described["names"], described["shapes"], strict=True))
-        mine = {name: list(v.shape) for name, v in self.variables.items()}
-        differs = [
-            f"{name.split('/', 2)[-1]}: {shapes.get(name, 'absent')} there, {mine.get(name, 'absent')} here"
-            for name in sorted(shapes.keys() | mine.keys())
-            if shapes.get(name) != mine.get(name)
-        ]
+        theirs, mine = described["shapes"], {name: list(v.shape) for name, v in self.state.variables.items()}
+        differs = _differences(described["flags"], self.flags)
         differs += [
-            f"--{name}: {described['flags'].get(name)} there, {value} here"
-            for name, value in self.flags.items()
-            if described["flags"].get(name) != value
+            f"{name.split('/', 2)[-1]} was {theirs.get(name, 'absent')}, is {mine.get(name, 'absent')}"
+            for name in sorted(theirs.keys() | mine.keys())
+            if theirs.get(name) != mine.get(name)
         ]
         if differs:
             more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
             raise CheckpointError(
-                f"{path} is of another job ({'; '.join(differs[:3])}{more}): give the old flags back, "
-                "another --job_dir, or --fresh to start over"
+                f"{path} is of another job ({'; '.join(differs[:3])}{more}): put that back, "
+                "give another --job_dir, or --fresh to start over"
             )
 
-    def _load(self, path: str) -> None:
-        tensors = tf.train.load_checkpoint(path)
-        read = [tensors.get_tensor(f"state/{i}/.ATTRIBUTES/VARIABLE_VALUE") for i in range(len(self.variables))]
-        rows = [tensors.get_tensor(f"metrics/{i}/.ATTRIBUTES/VARIABLE_VALUE") for i in range(len(self.metrics))]
-        for variable, value in zip(self.variables.values(), read, strict=True):
-            variable.assign(value)
-        replicas = self.loop.strategy.num_replicas_in_sync
-        self._write_metrics([tf.constant(_for_replicas(value, replicas)) for value in rows])
+    def belongs_to_this_cloud_job(self) -> bool:
+        """Whether the newest checkpoint was written by this very job before the platform restarted it."""
+        job = os.environ.get("CLOUD_ML_JOB_ID")
+        for step in reversed(self.steps() if job else []):
+            try:
+                reader = tf.train.load_checkpoint(f"{self.directory}/ckpt-{step}")
+                return json.loads(reader.get_tensor(f"host/{VALUE}")).get("job") == job
+            except (*DAMAGED, ValueError):
+                continue
+        return False
 
-    def set_aside(self) -> str | None:
-        """Move what is there out of the way; the folder it is in now, or None where there was nothing."""
-        if not self._paths():
-            return None
-        aside = f"{self.directory.rstrip('/')}-{time.strftime('%Y%m%d-%H%M%S')}"
-        tf.io.gfile.makedirs(aside)
-        for name in tf.io.gfile.listdir(self.directory):
-            tf.io.gfile.rename(f"{self.directory}/{name}", f"{aside}/{name}")
-        self.manager = tf.train.CheckpointManager(self.checkpoint, self.directory, self.keep)
-        return aside
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    both = [name for name in now if name in before and before[name] != now[name]]
+    return [f"{name} was {before[name]}, is {now[name]}" for name in both]
 
 
 def _holder(value: tf.Tensor) -> tf.Variable:
     return tf.Variable(value, trainable=False)
-
-
-def _local(variable: Any) -> tf.Tensor:
-    """This process's copy, without a word to the other workers."""
-    parts = getattr(variable, "values", None)
-    return (parts[0] if parts else variable).read_value()
-
-
-def _for_replicas(rows: np.ndarray, replicas: int) -> np.ndarray:
-    """Rows of another number of replicas: the first gets all there is."""
-    if len(rows) == replicas:
-        return rows
-    moved = np.zeros((replicas, *rows.shape[1:]), rows.dtype)
-    moved[0] = rows.sum(0)
-    return moved
 
 
 def _brief(error: Exception) -> str:

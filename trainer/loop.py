@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from trainer.pipeline import Pipeline
-from trainer.update import WholeBatchOptimizer
+from trainer.update import TRACED, WholeBatchOptimizer, replica_local
 
 EXTRAS = 16  # values besides the metrics that a train_step may return
 
@@ -55,8 +55,11 @@ class Loop:
                 synchronization=tf.VariableSynchronization.ON_READ,
                 aggregation=tf.VariableAggregation.MEAN,
             )
+            self.losses = replica_local(tf.zeros([TRACED, 2]), tf.float32, "losses")  # (total, count) after each step
         self.strategy.run(self.model.test_step, args=(zeros,))
         self.model.reset_metrics()
+        means = [m for m in self.model.metrics if m.name == "loss" and isinstance(m, keras.metrics.Mean)]
+        self.loss_metric = means[0] if means else None
         self.optimizer.averaged = statistics(self.model) if self.optimizer.replicas > 1 else []
         self.optimizer.request = self.request
 
@@ -122,6 +125,16 @@ class Loop:
         self.optimizer.finish()
         if not self.optimizer.applied:  # a train_step with optimizers of its own
             self.optimizer._reduced([])
+        self._note_loss()
+
+    def _note_loss(self) -> None:
+        """Keep what the loss metric holds after each of the last steps: a report of a NaN shows them."""
+        if self.loss_metric is None:
+            return
+        held = tf.stack([tf.cast(self.loss_metric.total, tf.float32), tf.cast(self.loss_metric.count, tf.float32)])
+        place = tf.cast(self.optimizer.iterations.value - 1, tf.int64) % TRACED
+        mine = tf.equal(tf.range(TRACED, dtype=tf.int64), place)[:, None]
+        self.losses.assign(tf.where(mine, held[None], self.losses))
 
     def _micro_batches(self, batch: Any) -> None:
         parts = max(1, self.optimizer.micro_batches)
@@ -152,14 +165,20 @@ class Loop:
             values.update(zip(self.extra_names, map(float, self.extras.numpy()), strict=False))
         return values
 
-    def evaluate(self, split: str) -> dict[str, float]:
-        """The metrics of a split: every example counted once, whatever batch size and replicas."""
+    def evaluate(self, split: str, stop: Callable[[bool], bool] = lambda last: False) -> dict[str, float] | None:
+        """The metrics of a split: every example counted once, whatever batch size and replicas.
+
+        `stop` is called after each step (with whether it was the last); where it says so, the result is None.
+        """
         dataset, steps = self.pipeline.evaluation(split)
         iterator = iter(self._distributed(lambda _: dataset))
         self.test_graph = self.test_graph or self._test_call.get_concrete_function(iterator)
         self.model.reset_metrics()
-        for _ in range(steps):
+        for number in range(steps):
             self._test_call(iterator)
+            if stop(number == steps - 1):
+                self.model.reset_metrics()
+                return None
         values = {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
         self.model.reset_metrics()
         return values

@@ -1,52 +1,73 @@
 """One run of a job, in the order it happens; task.py has read the flags and the cluster."""
 
-import json
 import logging
+import os
+import shlex
+import sys
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from trainer import cluster, contract, data, export, flags, model, sources, strategy
+from trainer import cluster, contract, data, export, flags, memory, model, peers, sources, start, storage, strategy
 from trainer.checkpoint import CheckpointError, Checkpoints
+from trainer.guard import NotANumberError
+from trainer.interrupt import Interrupt
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
 from trainer.report import Console, TensorBoard, Tuning, write_json
 from trainer.report.job import JobReport
 from trainer.settings import Settings, combinations
 from trainer.sources import DataError
-from trainer.training import NotANumberError, Training
+from trainer.state import State
+from trainer.training import Training
 from trainer.update import Schedule, WholeBatchOptimizer
 
 DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
-# What must stay the same for a checkpoint to be of the same job: it decides which example comes at which step.
-SAME_JOB = ("batch_size", "seed", "shuffle_buffer", "steps_per_epoch", "examples_per_epoch", "precision")
 
 
-def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster) -> int:
-    """The exit code of one run."""
+def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interrupt: Interrupt | None = None) -> int:
+    """The exit code of one run. `interrupt` listens to signals; without one, this makes its own."""
+    if interrupt is None:
+        with Interrupt() as interrupt:
+            return run(settings, hyperparameters, here, interrupt)
     if not settings.verbose:
         tf.get_logger().setLevel(logging.ERROR)
     where = cluster.places(settings)
     console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name)
     board = TensorBoard(where.logs if here.is_chief else "")
+    interrupt.say = console.line
     try:
-        return _run(settings, hyperparameters, here, where, console, board)
-    except (strategy.StrategyError, DataError, CheckpointError) as error:
+        return _run(settings, hyperparameters, here, where, console, board, interrupt)
+    except (strategy.StrategyError, DataError, CheckpointError, storage.RefusedError) as error:
         console.line(str(error), "ERROR")
         return UNUSABLE
-    except (NotANumberError, export.ExportError) as error:
+    except (NotANumberError, memory.OutOfMemoryError, export.ExportError, storage.StorageError) as error:
         console.line(str(error), "ERROR")
         return FAILED
+    except peers.LOST as error:
+        if here.workers == 1:
+            console.line(storage.explain(error, "go on"), "ERROR")
+            return FAILED
+        console.line(peers.explain(error, settings.peer_timeout_s), "ERROR")
+        peers.leave(FAILED)  # TensorFlow's own way out would wait for the worker that is gone
     finally:
         board.close()
 
 
-def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, board: TensorBoard) -> int:
+def _run(
+    settings: Settings,
+    hyperparameters: Any,
+    here: Any,
+    where: Any,
+    console: Console,
+    board: TensorBoard,
+    interrupt: Any,
+) -> int:
     contract.check(data, model)
-    finished = _finished(where.result)
-    if finished and not settings.fresh:
-        console.line(f"this job is finished ({where.result}); --fresh starts it over, --job_dir another one")
+    outputs = (where.checkpoints, where.logs, os.path.dirname(where.model)) if here.is_chief else ()
+    storage.check((settings.data_dir, where.checkpoints), outputs)
+    if start.already_done(where.result, settings, console):
         return DONE
     devices = strategy.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
@@ -68,28 +89,51 @@ def _run(settings: Settings, hyperparameters: Any, here: Any, where: Any, consol
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
     loop = Loop(compiled, spread, pipeline, jit=settings.jit)
-    same = {name: getattr(settings, name) for name in SAME_JOB} | flags.as_dict(hyperparameters)
-    checkpoints = Checkpoints(where.checkpoints, loop, same, chief=here.is_chief, keep=settings.keep_checkpoints)
+    if settings.batch_size_fit == "accumulate":
+        settings, loop = _fit(settings, hyperparameters, loop, console)
+    checkpoints = Checkpoints(
+        where.checkpoints,
+        loop,
+        start.same_job(settings, hyperparameters, pipeline),
+        others=start.other_flags(settings),
+        chief=here.is_chief,
+        keep=settings.keep_checkpoints,
+    )
     report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
     training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
-    if settings.fresh:
-        aside = checkpoints.set_aside() if here.is_chief else None
-        console.line(f"starting over; what was there is now in {aside}" if aside else "starting over")
-    else:
-        training.resume(checkpoints.restore(console.warn))
-        if loop.step:
-            console.line(f"resuming at step {loop.step} from {where.checkpoints}")
+    start.begin(training, checkpoints, where, settings, console)
     try:
-        ended = training.run()
+        ended = training.run(interrupt)
     except (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError) as error:
         raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
     pipeline.bad.check()
     if not ended:
-        console.line(
-            f"told to stop: saved step {loop.step} in {where.checkpoints}; the same command goes on from there"
-        )
+        again = f"; to go on: {_command()}" if console.live else "; the same command goes on from there"
+        console.line(f"told to stop: saved step {loop.step} of {total} in {where.checkpoints}{again}")
         return STOPPED
+    interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
     return _finish(settings, hyperparameters, here, where, console, training)
+
+
+def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console) -> tuple[Settings, Loop]:
+    """The same job in as many micro-batches as the memory asks for, at the worker that has least of it."""
+    share, spread, total = loop.pipeline.share, loop.strategy, loop.pipeline.steps_per_epoch * settings.epochs
+    splits = memory.splits_that_fit(loop.model, loop.pipeline.element_spec, settings.accumulate)
+    splits = int(max(State(loop).gather(splits, share)))
+    if splits > settings.accumulate:
+        rows = settings.batch_size // share.all_replicas
+        console.line(
+            f"{rows} examples per replica don't fit the memory: each update is summed from {splits} micro-batches"
+        )
+    settings = settings.model_copy(update={"accumulate": splits})
+    keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
+    with spread.scope():
+        compiled = build(settings, hyperparameters, total)
+    return settings, Loop(compiled, spread, loop.pipeline, jit=settings.jit)
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "trainer.task", *(flag for flag in sys.argv[1:] if flag != "--fresh")])
 
 
 def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.Model:
@@ -137,14 +181,6 @@ def _arithmetic(settings: Settings, spread: Any, share: Share, pipeline: Pipelin
         f"{type(spread).__name__}: global batch {settings.batch_size} = {share.workers} workers x {share.replicas} "
         f"replicas x {per_replica}{micro}; {pipeline.steps_per_epoch} steps x {settings.epochs} epochs = {total} steps"
     )
-
-
-def _finished(path: str) -> bool:
-    try:
-        with tf.io.gfile.GFile(path) as file:
-            return bool(json.load(file).get("finished"))
-    except (tf.errors.NotFoundError, ValueError):
-        return False
 
 
 def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, training: Any) -> int:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from trainer import cluster, flags
+from trainer.interrupt import Interrupt
 
 DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 
@@ -25,9 +26,10 @@ def main(argv: list[str] | None = None) -> int:
         return UNUSABLE
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")
-    from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
+    with Interrupt() as interrupt:
+        from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
 
-    return run.run(settings, hyperparameters, here)
+        return run.run(settings, hyperparameters, here, interrupt)
 
 
 if __name__ == "__main__":

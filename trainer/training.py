@@ -5,29 +5,17 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
+from trainer import memory, peers
 from trainer.checkpoint import Checkpoints
-from trainer.interrupt import Interrupt
+from trainer.guard import NotANumberError, find_bad, repair
+from trainer.interrupt import STOP, Interrupt
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline
+from trainer.progress import Best, Progress, callback_state, restore_callback
 from trainer.report.job import JobReport
 from trainer.settings import Settings
-from trainer.update import STOP
-
-
-class NotANumberError(Exception):
-    """A loss or gradient was NaN or infinite; str() says when and what to do."""
-
-
-@dataclasses.dataclass
-class Progress:
-    """What a checkpoint keeps of the host's side."""
-
-    epochs_ended: int = 0
-    validation: dict[str, float] = dataclasses.field(default_factory=dict)
-    train: dict[str, float] = dataclasses.field(default_factory=dict)
-    callbacks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    stop_training: bool = False
 
 
 class Training:
@@ -50,46 +38,65 @@ class Training:
         self.callbacks.set_params({"epochs": settings.epochs, "steps": self.steps_per_epoch, "verbose": 0})
         self.progress = Progress()
         self.gradients: dict[str, Any] | None = None
+        self.best = Best(settings.keep_best) if settings.keep_best else None
         every = settings.checkpoint_every
         self.checkpoint_steps = int(every.removesuffix("steps")) if every.endswith("steps") else 0
         self.checkpoint_s = None if self.checkpoint_steps else float(every.removesuffix("s"))
 
     def resume(self, host: dict[str, Any] | None) -> None:
-        """Take up the host's side of a checkpoint."""
-        if host is not None:
-            self.progress = Progress(**host)
+        """Take up the host's side of a checkpoint; the curves go on from there. None: from the beginning."""
+        self.progress = Progress(**host) if host else Progress()
+        self.report.board.take_back(self.progress.curves)
 
-    def run(self) -> bool:
+    def run(self, interrupt: Interrupt) -> bool:
         """Train to the end; False where the job was told to stop before it (and has saved)."""
+        self.interrupt = interrupt
+        self.checkpoints.before_write = self.report.board.flush
+        interrupt.attach(self.loop.request, self.checkpoint_s if self.checkpoints.chief else None)
+        while True:
+            try:
+                self._begin()
+                done = self._train()
+                break
+            except NotANumberError as error:
+                repair(self, error)
+        if done:
+            self.callbacks.on_train_end()
+        self.checkpoints.wait()
+        return done
+
+    def _begin(self) -> None:
         model = self.loop.model
         model.stop_training = False
         self.callbacks.on_train_begin()
         for callback, state in zip(self.callbacks.callbacks, self.progress.callbacks, strict=False):
-            _restore(callback, state)
+            restore_callback(callback, state)
         model.stop_training = self.progress.stop_training
-        step = self.loop.step
+        self.report.begin(self.loop.step, self.pipeline)
+        if self.settings.on_nan == "rewind" and self.checkpoints.saved_step < 0:
+            self._save()  # something to go back to
+
+    def _train(self) -> bool:
+        step, due = self.loop.step, False
         iterator = self.loop.iterator(step, self.total)
-        self.report.begin(step, self.pipeline)
-        timer = self.checkpoint_s if self.checkpoints.chief else None
-        with Interrupt(self.loop.request, timer) as interrupt:
-            while True:
-                if step == (self.progress.epochs_ended + 1) * self.steps_per_epoch:
-                    self._end_epoch(step)
-                if step >= self.total or model.stop_training:
-                    break
-                step, asked = self._advance(iterator, step)
-                if asked >= STOP:
-                    self._save(interrupt)
-                    self.checkpoints.wait()
+        while True:
+            if step == (self.progress.epochs_ended + 1) * self.steps_per_epoch:
+                if not self._end_epoch(step):
+                    self._save()
                     return False
-                if asked or (self.checkpoint_steps and step % self.checkpoint_steps == 0):
-                    if self.total - step > 2:  # the one at the end is close enough
-                        self._save(interrupt)
-                    else:
-                        interrupt.saved()
-            self._save(interrupt)
-        self.callbacks.on_train_end()
-        self.checkpoints.wait()
+                due = due or self.progress.best_step == step
+            if due and (self.total - step > 2 or self.progress.best_step == step):  # the one at the end is close enough
+                self._save()
+            elif due:
+                self.interrupt.saved()
+            if step >= self.total or self.loop.model.stop_training:
+                break
+            step, asked = self._advance(iterator, step)
+            if asked >= STOP:
+                self._save()
+                return False
+            due = bool(asked or (self.checkpoint_steps and step % self.checkpoint_steps == 0))
+        self._save()
         return True
 
     def _advance(self, iterator: Any, step: int) -> tuple[int, float]:
@@ -101,8 +108,8 @@ class Training:
         self.callbacks.on_train_batch_begin(within)
         step += self._steps(iterator, step, within)
         asked = float(np.asarray(self.loop.optimizer.agreed.numpy()))
-        self._check_finite(step)
         logs = self.loop.logs()
+        find_bad(self, step, logs)
         self.callbacks.on_train_batch_end((step - 1) % self.steps_per_epoch, logs)
         if step % self.settings.log_every_steps == 0:
             self.report.steps(step, logs, self.loop)
@@ -115,7 +122,10 @@ class Training:
             return 1
         start = step - within
         with self.report.console.bar(self.steps_per_epoch, lambda: self.loop.step - start, lambda: self.report.shown):
-            return self.loop.train(iterator, self._next_event(step) - step)
+            try:
+                return self.loop.train(iterator, self._next_event(step) - step)
+            except tf.errors.ResourceExhaustedError as error:
+                raise memory.OutOfMemoryError(memory.explain(self.loop, self.settings, error)) from error
 
     def _looks(self, step: int) -> bool:
         """Whether `step` is the last of an epoch whose gradients are to be shown."""
@@ -132,42 +142,34 @@ class Training:
             ahead.append(step + self.settings.steps_per_call)
         return min(*ahead, self.total)
 
-    def _check_finite(self, step: int) -> None:
-        bad = int(np.asarray(self.loop.optimizer.first_bad_step.numpy()))
-        if bad >= 0:
-            raise NotANumberError(
-                f"the gradient of step {bad} is not finite (seen at step {step}); in order: lower --learning_rate, "
-                "raise --warmup_steps, lower --clip_norm, use Adam, look at a custom loss for log(0) or x/0"
-            )
-
-    def _end_epoch(self, step: int) -> None:
+    def _end_epoch(self, step: int) -> bool:
+        """Evaluate and report an epoch; False where the job was told to stop meanwhile: it is done again then."""
         epoch = self.progress.epochs_ended
-        train = self.loop.logs()
-        validation = self.loop.evaluate("validation") if self.pipeline.split("validation") else {}
-        self.progress.train, self.progress.validation = train, validation
-        logs = {**train, **{f"val_{name}": value for name, value in validation.items()}}
+        if self.progress.epoch_measured < epoch:  # evaluation resets the metrics that this comes from
+            self.progress.train, self.progress.epoch_measured = self.loop.logs(), epoch
+        validation: dict[str, float] | None = {}
+        if self.pipeline.split("validation"):
+            watch = peers.Watch(self.checkpoints.state, self.pipeline.share, lambda: self.interrupt.asked_to_stop)
+            validation = self.loop.evaluate("validation", watch)
+            watch.warn_of_slow(self.report.console.warn)
+        if validation is None:
+            return False
+        self.progress.validation = validation
+        logs = {**self.progress.train, **{f"val_{name}": value for name, value in validation.items()}}
         self.report.epoch(epoch, step, logs, self.gradients)
         if self.gradients:
             self.report.look(step, self.loop, self.pipeline)
             self.gradients = None
         self.callbacks.on_epoch_end(epoch, logs)
         self.progress.epochs_ended += 1
+        if self.best and self.best.improves(logs, self.progress.best_value):
+            self.progress.best_value, self.progress.best_step = logs[self.best.name], step
+        return True
 
-    def _save(self, interrupt: Interrupt) -> None:
-        self.progress.callbacks = [_state(callback) for callback in self.callbacks.callbacks]
+    def _save(self) -> None:
+        self.progress.callbacks = [callback_state(callback) for callback in self.callbacks.callbacks]
         self.progress.stop_training = bool(self.loop.model.stop_training)
+        self.progress.curves = dict(self.report.board.last_steps)
         if self.checkpoints.saved_step != self.loop.step:
-            self.checkpoints.save(dataclasses.asdict(self.progress))
-        interrupt.saved()
-
-
-def _state(callback: keras.callbacks.Callback) -> dict[str, Any]:
-    """The plain values that a callback holds: counters, bests, whether it has stopped."""
-    plain = (bool, int, float, str, type(None))
-    state = {name: value.item() if isinstance(value, np.generic) else value for name, value in vars(callback).items()}
-    return {name: value for name, value in state.items() if isinstance(value, plain) and name != "_model"}
-
-
-def _restore(callback: keras.callbacks.Callback, state: dict[str, Any]) -> None:
-    for name, value in state.items():
-        setattr(callback, name, value)
+            self.checkpoints.save(dataclasses.asdict(self.progress), best_step=self.progress.best_step)
+        self.interrupt.saved(self.checkpoints.write_s)

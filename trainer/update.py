@@ -12,7 +12,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-STOP, PAUSE = 1000.0, 1.0  # a request; their sum over the replicas tells whether any asked to stop
+BAD = 1e6  # added to the agreed request where the gradient is not finite
+TRACED = 16  # steps whose gradient norm and loss are kept on the device
 
 
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -94,6 +95,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         super().build(variables)
         self.gradient_norm = replica_local(0.0, tf.float32, "gradient_norm")
         self.first_bad_step = replica_local(-1, tf.int64, "first_bad_step")
+        self.norms = replica_local(tf.zeros([TRACED]), tf.float32, "gradient_norms")  # of the last steps
         self.agreed = replica_local(0.0, tf.float32, "agreed_request")
         if self.scales_loss:
             self.scale = self._own_variable(self.initial_scale, tf.float32, "loss_scale")
@@ -189,6 +191,8 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         grads = [_times(gradient, ratio) for gradient in grads]
         self.kept = list(zip(grads, variables, strict=True))
         self.gradient_norm.assign(norm)
+        place = tf.one_hot(tf.cast(self.inner.iterations.value, tf.int64) % TRACED, TRACED, True, False, dtype=tf.bool)
+        self.norms.assign(tf.where(place, norm, self.norms))
         self._note_bad(finite)
         if self.replicas == 1:
             self._apply_if_good(grads, variables, finite, self.inner.apply)
@@ -219,6 +223,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         bad = ~finite & (self.scale <= 1) if self.scales_loss else ~finite
         step = tf.cast(self.inner.iterations.value, tf.int64)
         self.first_bad_step.assign(tf.where(bad & (self.first_bad_step < 0), step, self.first_bad_step))
+        self.agreed.assign_add(tf.where(bad, BAD, 0.0))  # ends the call, so that what was bad can be looked at
 
     def _apply_merged(self, strategy: tf.distribute.Strategy, grads: list, variables: list, finite: Any) -> None:
         """In the cross-replica context: the gradients are summed already, so no second reduction."""

@@ -1,5 +1,6 @@
 """The reports of one job: what is said after some steps, after an epoch and at the end."""
 
+import os
 import platform
 from types import ModuleType
 from typing import Any
@@ -91,6 +92,7 @@ class JobReport:
         """result.json of a finished job."""
         return {
             "finished": True,
+            "job": os.environ.get("CLOUD_ML_JOB_ID", ""),
             "metrics": metrics,
             "steps": step,
             "examples_per_s": round(self.rate.overall(step), 1),

@@ -1,5 +1,6 @@
 """The tuning service: one metric after each epoch, by the chief alone, through cloudml-hypertune."""
 
+import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -15,15 +16,28 @@ class Tuning:
 
     def __init__(self, metric: str, *, active: bool):
         self.metric, self._service = metric, None
+        self._reported: set[int] = set()
         if active and os.environ.get("CLOUD_ML_HP_METRIC_FILE"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it imports a deprecated module
                 import hypertune
             self._service = hypertune.HyperTune()
+            self._recall(os.environ["CLOUD_ML_HP_METRIC_FILE"])
+
+    def _recall(self, path: str) -> None:
+        """Take up what this trial had reported before it was restarted: it stays, and isn't said twice."""
+        try:
+            with open(path) as file:
+                records = [json.loads(line) for line in file if line.strip()]
+        except (FileNotFoundError, ValueError):  # a line cut short by a kill: the file is written anew
+            return
+        mine = [record for record in records if record.get("trial") == str(self._service.trial_id)]
+        self._service.metrics_queue.extend(mine)
+        self._reported = {int(record["global_step"]) for record in mine if self.metric in record}
 
     def epoch(self, epoch: int, logs: Mapping[str, float]) -> None:
         """Report one epoch, counted from 1. Raises DataError where the metric isn't among `logs`."""
-        if self._service is None:
+        if self._service is None or epoch in self._reported:
             return
         if self.metric not in logs:
             known = ", ".join(logs)

@@ -1,0 +1,91 @@
+"""The host's side of a checkpoint: epochs, best value, and what the Keras callbacks remember."""
+
+import base64
+import dataclasses
+import io
+from typing import Any
+
+import keras
+import numpy as np
+
+
+@dataclasses.dataclass
+class Progress:
+    """What a checkpoint keeps besides variables; every field is plain JSON."""
+
+    epochs_ended: int = 0
+    validation: dict[str, float] = dataclasses.field(default_factory=dict)
+    train: dict[str, float] = dataclasses.field(default_factory=dict)
+    epoch_measured: int = -1  # the epoch whose `train` is final though its evaluation isn't done
+    callbacks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    stop_training: bool = False
+    best_value: float | None = None
+    best_step: int = -1
+    rewinds: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    curves: dict[str, int] = dataclasses.field(default_factory=dict)  # the last step of every curve
+
+
+def callback_state(callback: keras.callbacks.Callback) -> dict[str, Any]:
+    """The values that a callback holds: counters, bests, arrays such as EarlyStopping's best weights."""
+    packed = {}
+    for name, value in vars(callback).items():
+        if name in ("_model", "params"):
+            continue
+        try:
+            packed[name] = _pack(value)
+        except TypeError:  # functions, files, the model: the callback makes them again
+            continue
+    return packed
+
+
+def restore_callback(callback: keras.callbacks.Callback, state: dict[str, Any]) -> None:
+    """Give a callback back what `callback_state` took; call it after on_train_begin, which resets."""
+    for name, value in state.items():
+        setattr(callback, name, _unpack(value))
+
+
+def _pack(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        buffer = io.BytesIO()
+        np.save(buffer, value, allow_pickle=False)
+        return {"array": base64.b64encode(buffer.getvalue()).decode()}
+    if isinstance(value, list | tuple):
+        return {type(value).__name__: [_pack(item) for item in value]}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _pack(item) for key, item in value.items()}}
+    raise TypeError(type(value).__name__)
+
+
+def _unpack(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    (kind, content), *_ = value.items()
+    if kind == "array":
+        return np.load(io.BytesIO(base64.b64decode(content)), allow_pickle=False)
+    if kind == "dict":
+        return {key: _unpack(item) for key, item in content.items()}
+    items = [_unpack(item) for item in content]
+    return tuple(items) if kind == "tuple" else items
+
+
+class Best:
+    """Which epoch was the best by `rule`: a name of its logs, with min: or max: before it.
+
+    Without one of these, a name that has acc, auc, precision, recall or f1 in it is better when larger.
+    """
+
+    def __init__(self, rule: str):
+        way, colon, name = rule.rpartition(":")
+        self.name = name
+        grows = any(part in name for part in ("acc", "auc", "precision", "recall", "f1"))
+        self.sign = 1 if (way == "max" or (not colon and grows)) else -1
+
+    def improves(self, logs: dict[str, float], best: float | None) -> bool:
+        """Whether `logs` beat `best`. Raises KeyError with the names there are where the rule's is not among them."""
+        if self.name not in logs:
+            raise KeyError(f"--keep_best={self.name} is not among what this model reports: {', '.join(logs)}")
+        return best is None or self.sign * logs[self.name] > self.sign * best

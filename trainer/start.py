@@ -1,0 +1,86 @@
+"""How a run begins: finished already, over again, from a checkpoint, or from the seed. checkpoint.py has the policy."""
+
+import json
+import os
+import zlib
+from typing import Any
+
+import tensorflow as tf
+
+from trainer import flags, folders
+from trainer.checkpoint import Checkpoints
+from trainer.cluster import Places
+from trainer.pipeline import Pipeline
+from trainer.report import Console
+from trainer.settings import Settings
+from trainer.sources import Files
+
+# What decides which example comes at which step and what is computed from it: another value is another job.
+SAME_JOB = ("batch_size", "seed", "shuffle_buffer", "steps_per_epoch", "examples_per_epoch", "precision")
+UNNAMED = ("job_dir", "data_dir", "model_dir", "checkpoint_dir", "log_dir", "fresh", "verbose")
+
+
+def already_done(path: str, settings: Settings, console: Console) -> bool:
+    """Whether result.json at `path` says that this job is finished; then a line says so."""
+    result = _read_json(path)
+    job = os.environ.get("CLOUD_ML_JOB_ID")
+    restarted = bool(job) and result.get("job") == job  # by the platform, with the same flags as before
+    if not result.get("finished") or (settings.fresh and not restarted):
+        return False
+    before = result.get("flags", {}).get("epochs", settings.epochs)
+    if settings.epochs > before:
+        console.line(f"this job was finished at --epochs={before}; it goes on to --epochs={settings.epochs}")
+        return False
+    console.line(f"this job is finished ({path}); --fresh starts it over, more --epochs goes on, --job_dir is another")
+    return True
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    try:
+        with tf.io.gfile.GFile(path) as file:
+            return json.load(file)
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError, ValueError):
+        return {}
+
+
+def same_job(settings: Settings, hyperparameters: Any, pipeline: Pipeline) -> dict[str, Any]:
+    """What must be as it was for a checkpoint to be of this job; by the names that a person knows."""
+    values = {name: getattr(settings, name) for name in SAME_JOB} | flags.as_dict(hyperparameters)
+    return {f"--{name}": value for name, value in values.items()} | {"the data": describe_data(pipeline)}
+
+
+def other_flags(settings: Settings) -> dict[str, Any]:
+    """The flags that may change from one run of a job to the next, those of places aside."""
+    values = settings.model_dump()
+    return {f"--{name}": value for name, value in values.items() if name not in (*SAME_JOB, *UNNAMED)}
+
+
+def describe_data(pipeline: Pipeline) -> str:
+    """The training data in words: files and a checksum of their names, and records where they are counted anyway."""
+    split, words = pipeline.split("train"), []
+    if isinstance(split.source, Files):
+        names = [os.path.basename(path) for path in split.source.paths]
+        words.append(f"{len(names)} files (names {zlib.crc32(' '.join(names).encode()):08x})")
+    if not pipeline.settings.steps_per_epoch:
+        words.append(f"{split.count} records")
+    return " with ".join(words)
+
+
+def begin(training: Any, checkpoints: Checkpoints, where: Places, settings: Settings, console: Console) -> None:
+    """Set aside, or resume; says in a line what was done. Every worker calls it.
+
+    Raises CheckpointError, storage.StorageError.
+    """
+    if checkpoints.chief:
+        folders.clear_unfinished(where.checkpoints)
+        if settings.fresh and checkpoints.belongs_to_this_cloud_job():
+            console.line("--fresh is passed over: the platform has restarted this job, which goes on where it was")
+        elif settings.fresh:
+            moved = folders.set_aside(where.checkpoints, where.logs, where.model, where.result)
+            console.line(f"starting over; set aside: {', '.join(moved)}" if moved else "starting over")
+    host = checkpoints.restore(console.warn)
+    training.resume(host)
+    if host is not None:
+        console.line(f"resuming at step {training.loop.step} of {training.total} from {where.checkpoints}")
+        if checkpoints.changed:
+            console.line(f"changed since then, without harm to what was trained: {'; '.join(checkpoints.changed)}")
