@@ -15,10 +15,9 @@ EVERY = 10  # steps of an evaluation between two looks at whether somebody was t
 SLOW = 1.5  # times the others' median from which a worker is named
 
 
+STORAGE = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError)
 LOST = (
-    tf.errors.UnavailableError,
-    tf.errors.DeadlineExceededError,
-    tf.errors.AbortedError,
+    *STORAGE,
     tf.errors.CancelledError,
     tf.errors.InternalError,
     tf.errors.FailedPreconditionError,

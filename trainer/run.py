@@ -46,6 +46,8 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
         console.line(str(error), "ERROR")
         return FAILED
     except peers.LOST as error:
+        if here.workers == 1 and not isinstance(error, peers.STORAGE):
+            raise  # no storage and no peer to blame
         if here.workers == 1:
             console.line(storage.explain(error, "go on"), "ERROR")
             return FAILED

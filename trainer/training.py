@@ -172,4 +172,6 @@ class Training:
         self.progress.curves = dict(self.report.board.last_steps)
         if self.checkpoints.saved_step != self.loop.step:
             self.checkpoints.save(dataclasses.asdict(self.progress), best_step=self.progress.best_step)
+        if self.checkpoint_steps:  # a promise in steps holds only if none is made before the write is done
+            self.checkpoints.wait()
         self.interrupt.saved(self.checkpoints.write_s)
