@@ -45,7 +45,12 @@ class ForkServer:
     """Use as a context manager; `start` gives a Job."""
 
     def __enter__(self) -> "ForkServer":
-        environ = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+        environ = {
+            **os.environ,
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "KERAS_BACKEND": "tensorflow",
+            "CUDA_VISIBLE_DEVICES": "-1",
+        }
         command = [sys.executable, __file__]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environ

@@ -34,7 +34,9 @@ def leave(code: int) -> None:
 
 def explain(error: tf.errors.OpError, peer_timeout_s: float) -> str:
     """One sentence for a collective operation that failed."""
-    said = (error.message or str(error)).split("\n")[0].split("[[")[0].strip()[:240]
+    lines = [line.split("[[")[0].strip() for line in (error.message or str(error)).split("\n")]
+    telling = [line for line in lines if line and not line.startswith(("Graph execution", "Detected at", "File "))]
+    said = telling[0][:240] if telling else type(error).__name__
     return (
         f"another worker is gone or has not answered for --peer_timeout_s={peer_timeout_s:g} seconds ({said}); "
         "its own log says why. All workers must start again: the same command goes on from the last checkpoint "

@@ -32,7 +32,10 @@ def curves(directory: pathlib.Path | str) -> list[tuple[str, str, int, bytes]]:
         for record in tf.data.TFRecordDataset(path):
             event = tf.compat.v1.Event.FromString(record.numpy())
             for value in event.summary.value:
-                if value.metadata.plugin_data.plugin_name == "scalars" or value.tensor.dtype == tf.float32.as_datatype_enum:
+                if (
+                    value.metadata.plugin_data.plugin_name == "scalars"
+                    or value.tensor.dtype == tf.float32.as_datatype_enum
+                ):
                     points.append((curve, value.tag, event.step, value.tensor.SerializeToString()))
     return sorted(point for point in points if point[0] != "speed")
 
