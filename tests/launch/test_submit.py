@@ -6,14 +6,18 @@ UPDATE_GOLDEN=1 rewrites tests/launch/golden/*.json.
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 
 import pytest
+import yaml
 
 from launch import __main__ as cli
-from launch import project, request, spec
+from launch import checks, preflight, project, request, spec
 from tests.standin import StandIn, failure
 
 CONFIGS = sorted((project.ROOT / "configs").glob("*.yaml"))
+PIPED = {"capture_output": True, "text": True, "check": True}
 GOLDEN = pathlib.Path(__file__).with_name("golden")
 VALUES = {
     "PROJECT": "my-project",
@@ -105,6 +109,38 @@ def test_it_shows_what_will_run_and_how_to_go_on(api, capsys):
     assert project.last_job() == name
     assert api.calls[0].body["jobSpec"]["enableWebAccess"] is True
     assert api.calls[0].body["labels"]["team"] == "vision"
+
+
+def test_what_preflight_calls_a_failure_stops_it(api, monkeypatch, capsys):
+    takes_jobs(api)
+    bad = checks.Check("quota", "failure", "0 of 1 NVIDIA_L4", "ask for more")
+    monkeypatch.setattr(preflight, "look", lambda file, given: [bad])
+    path = str(project.ROOT / "configs/gpu.yaml")
+    assert cli.main(["submit", path, *settings()]) == 1
+    told = capsys.readouterr().out
+    assert "ask for more" in told and "Not submitted" in told
+    assert not api.calls
+
+
+@pytest.mark.skipif(not shutil.which("envsubst"), reason="envsubst (gettext) is not installed")
+def test_envsubst_gives_what_the_launcher_reads_and_gcloud_takes_it(api):
+    takes_jobs(api)
+    for path in CONFIGS:
+        filled = subprocess.run(["envsubst"], env={**os.environ, **VALUES}, input=path.read_text(), **PIPED).stdout
+        assert yaml.safe_load(filled) == spec.read(str(path), VALUES).data
+        if path.stem == "reserved":
+            command = [
+                "gcloud",
+                "ai",
+                "custom-jobs",
+                "create",
+                "--region=europe-west4",
+                "--display-name=x",
+                "--config=-",
+            ]
+            subprocess.run(command, input=filled, **PIPED)
+            (call,) = api.calls
+            assert call.body["jobSpec"] == json.loads((GOLDEN / "reserved.json").read_text())["body"]["jobSpec"]
 
 
 def test_optional_settings_that_are_empty_are_left_out(api, capsys):

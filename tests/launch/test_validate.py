@@ -10,6 +10,7 @@ from launch import __main__ as cli
 from launch import project, spec, validate
 
 CONFIGS = project.ROOT / "configs"
+REDUCER = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
 
 
 def edited(tmp_path: pathlib.Path, config: str, *changes: tuple[str, str]) -> pathlib.Path:
@@ -130,6 +131,52 @@ MISTAKES = [
         "serviceAccount",
     ),
     ("cpu", [("gs://${BUCKET}", "s3://${BUCKET}")], "s3://", "gs://BUCKET/FOLDER"),
+    # shapes that don't go together
+    ("tpu", [("2x2", "4x4"), ("scheduling:", "scheduling:\n  strategy: SPOT")], "SPOT", "over several machines"),
+    (
+        "tpu",
+        [("scheduling:", "- {machineSpec: {machineType: e2-standard-8}, containerSpec: {imageUri: x1}}\nscheduling:")],
+        "{machineSpec",
+        "one worker pool",
+    ),
+    (
+        "multi_worker",
+        [
+            ("scheduling:", "scheduling:\n  strategy: FLEX_START"),
+            ("g2-standard-24", "g2-standard-48"),
+            ("acceleratorCount: 2", "acceleratorCount: 4"),
+        ],
+        "machineSpec:\n    machineType: g2-standard-24",
+        "same machineSpec",
+    ),
+    (
+        "parameter_server",
+        [
+            (
+                "    imageUri: ${IMAGE}\n    args:\n    - --strategy=parameter_server",
+                f"    imageUri: {REDUCER}\n    args:\n    - --strategy=parameter_server",
+            )
+        ],
+        "us-docker",
+        "the third pool",
+    ),
+    ("multi_worker", [("# The workers", "- {}\n# The workers")], "{}", "gcloud refuses empty ones"),
+    ("multi_gpu", [("workerPoolSpecs:\n", "workerPoolSpecs:\n- {}\n- {}\n- {}\n- {}\n")], "machineSpec", "at most 4"),
+    ("tune", [("config: tune", "config: Tune It")], "Tune It", "a-z"),
+    (
+        "tune",
+        [("parameterId: dropout", "parameterId: learning_rate")],
+        "learning_rate\n    scaleType: UNIT_LINEAR_SCALE",
+        "each parameter once",
+    ),
+    ("tune", [("parentCategoricalValues", "parentIntValues")], "parentIntValues", "parentCategoricalValues"),
+    (
+        "tune",
+        [("    categoricalValueSpec:", "    scaleType: UNIT_LINEAR_SCALE\n    categoricalValueSpec:")],
+        "UNIT_LINEAR_SCALE\n    categorical",
+        "remove scaleType",
+    ),
+    ("tune", [("goal: MAXIMIZE", "goal: maximise")], "maximise", "write MAXIMIZE"),
     # the trainer's flags
     ("cpu", [("--epochs=20", "--epohcs=20")], "--epohcs=20", "--epochs"),
     ("cpu", [("--epochs=20", "--epochs=many")], "--epochs=many", "integer"),

@@ -57,9 +57,13 @@ def test_a_failing_job_is_told_to_its_end_over_a_broken_connection(api, capsys):
     error = {"error": {"code": 3, "message": "The replica workerpool1-0 exited with a non-zero status of 1."}}
     plays(api, CUSTOM, described("PENDING"), busy, described("RUNNING"), described("FAILED", **error))
     first = [entry(1, "step 1"), entry(2, "a warning", "workerpool1-0", "WARNING")]
-    pages = [[], first, [*first, entry(3, "Traceback ...", "workerpool1-0", "ERROR")]]
+    pages = [
+        [],
+        first,
+        [*first, entry(3, "ResourceExhaustedError: OOM when allocating tensor", "workerpool1-0", "ERROR")],
+    ]
     api.route("POST", "/v2/entries:list", lambda call: {"entries": pages.pop(0) if len(pages) > 1 else pages[0]})
-    assert cli.main(["watch", CUSTOM, "--every=0.05", "--no_diagnose"]) == 1
+    assert cli.main(["watch", CUSTOM, "--every=0.05"]) == 1
     told = capsys.readouterr().out
     for part in (
         "digits-job: PENDING",
@@ -71,7 +75,8 @@ def test_a_failing_job_is_told_to_its_end_over_a_broken_connection(api, capsys):
         assert part in told
     assert told.count("chief      step 1") == 1
     assert told.count("worker 0   WARNING a warning") == 1
-    assert "ERROR Traceback ..." in told and "non-zero status of 1" in told
+    assert "ERROR ResourceExhaustedError" in told and "non-zero status of 1" in told
+    assert "batch" in told[told.index("RUNNING -> FAILED") :]  # what the diagnosis says of it
     asked = next(call.body["filter"] for call in api.calls if call.path == "/v2/entries:list")
     assert 'resource.type="ml_job" AND resource.labels.job_id="42" AND timestamp>=' in asked
     assert not api.unexpected
