@@ -108,8 +108,8 @@ package: $(VENV)/dev.stamp ## the trainer as a Python package on Cloud Storage; 
 	@$(BIN)/python -m launch package $(ARGS)
 
 .PHONY: submit
-submit: $(VENV)/dev.stamp ## send a job file to Vertex AI; CONFIG defaults to the image built last; ARGS=--dry_run
-	@$(BIN)/python -m launch submit $(if $(CONFIG),configs/$(CONFIG).yaml) $(ARGS)
+submit: $(VENV)/dev.stamp ## send a job file to Vertex AI; CONFIG defaults to the image built last; ARGS=--dry_run RETRY=1
+	@$(BIN)/python -m launch submit $(if $(CONFIG),configs/$(CONFIG).yaml) $(if $(RETRY),--retry) $(ARGS)
 
 .PHONY: watch
 watch: $(VENV)/dev.stamp ## states, log and trials of a job until its end; JOB defaults to the last submitted

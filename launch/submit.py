@@ -17,12 +17,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--web_access", action="store_true", help="allow a shell into the running job")
     parser.add_argument("--dry_run", action="store_true", help="print the exact request, send nothing")
     parser.add_argument("--no_preflight", action="store_true", help="don't look ahead for what would fail")
+    parser.add_argument("--retry", action="store_true", help="wait out what passes: perimeter, rate limit, stockout")
+    parser.add_argument("--retry_for", default="6h", metavar="TIME", help="how long at most, such as 90m [6h]")
     parser.add_argument("--watch", action="store_true", help="watch the job until its end")
 
 
 def run(options: argparse.Namespace) -> int:
     """Submit a job file; 0 when it was sent (with --watch: when it succeeded), 1 with findings, 2 if unusable."""
     given = project.overrides(options.set)
+    bound_s = _bound_s(options.retry_for)
     labels = _labels(options.label)
     file = options.file or str(default_file())
     if file == "-":
@@ -44,9 +47,14 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(made.body, indent=2, ensure_ascii=False))
         return 0
     show(job, made)
-    if not options.no_preflight and not _preflight(file, {**given, "JOB": variables["JOB"]}):
+    if not options.no_preflight and not _preflight(file, {**given, "JOB": variables["JOB"]}, options.retry):
         return 1
-    sent = request.submit_once(made)
+    if options.retry:
+        from launch import retry
+
+        sent = retry.submit(made, bound_s)
+    else:
+        sent = request.submit_once(made)
     project.remember("job.json", {"name": sent.name})
     _say_sent(sent)
     if options.watch:
@@ -124,8 +132,20 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _preflight(file: str, given: dict[str, str]) -> bool:
-    """The checks of `launch preflight`, told where they aren't fine; whether the job may go."""
+def _bound_s(text: str) -> float:
+    from launch.retry import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise LaunchError(f"--retry_for: {error}") from None
+
+
+def _preflight(file: str, given: dict[str, str], wait: bool) -> bool:
+    """The checks of `launch preflight`, told where they aren't fine; whether the job may go.
+
+    With `wait` a perimeter that has just changed is waited for.
+    """
     import time
 
     from launch.__main__ import VERBS
@@ -138,6 +158,10 @@ def _preflight(file: str, given: dict[str, str]) -> bool:
     began = time.monotonic()
     checks = preflight.look(file, given)
     preflight.show(checks, file, time.monotonic() - began, short=True)
+    if wait:
+        from launch import retry
+
+        checks = retry.wait_for_perimeter(checks)
     if exit_code(checks):
         print("Not submitted. --no_preflight (make: ARGS=--no_preflight) submits all the same.")
         return False

@@ -102,14 +102,12 @@ def place(given: dict[str, str] | None = None) -> dict[str, str]:
 
 def describe(job: Job) -> dict:
     """The job as the API has it."""
-    where = (f"--project={job.project}", f"--region={job.region}")
-    return gcloud("ai", COMMAND[job.kind], "describe", job.id, *where)
+    return gcloud("ai", COMMAND[job.kind], "describe", job.name)
 
 
 def cancel(job: Job) -> None:
     """Ask for the job's end; it takes a moment (CANCELLING)."""
-    where = (f"--project={job.project}", f"--region={job.region}")
-    gcloud("ai", COMMAND[job.kind], "cancel", job.id, *where)
+    gcloud("ai", COMMAND[job.kind], "cancel", job.name)
 
 
 def jobs(kind: Literal["custom", "tuning"], where: dict[str, str], limit: int, condition: str = "") -> list[dict]:
@@ -173,5 +171,7 @@ def log_entries(job: Job, since: str, severity: str = "DEFAULT", limit: int = 10
     parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job.id}"', f'timestamp>="{since}"']
     if severity != "DEFAULT":
         parts.append(f"severity>={severity}")
-    order = ("--order=asc", f"--limit={limit}", f"--project={job.project}")
+    # the names that the API gives hold the project's number, which gcloud takes in a name and refuses in --project
+    owner = place()["PROJECT"] if job.project.isdigit() else job.project
+    order = ("--order=asc", f"--limit={limit}", f"--project={owner}")
     return gcloud("logging", "read", " AND ".join(parts), *order) or []

@@ -75,6 +75,17 @@ def look(
     return run_probes(probes, read, None if offline else sign_in, timeout_s)
 
 
+def perimeter_change(project: str, timeout_s: float = 60.0) -> Check | None:
+    """What is known of the last change of a perimeter around the project; None where there is none or none is seen."""
+    from launch.preflight import security
+    from launch.preflight.cloud import Cloud, Trouble, sign_in
+
+    try:
+        return security.last_change(project, Cloud(sign_in(timeout_s), time.monotonic() + timeout_s))
+    except Trouble:
+        return None
+
+
 def show(checks: list[Check], file: str, took_s: float, *, short: bool = False) -> None:
     """A table of what was found, then what to do about it, worst first."""
     from launch.console import console, status_text, table

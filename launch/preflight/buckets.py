@@ -71,7 +71,7 @@ def near(region: str, location: str, places: list[str]) -> bool:
 def _access(job: Job, cloud: Cloud, bucket: str, uses: set[str]) -> Iterator[Check]:
     wanted = [*(READ if "read" in uses or "write" in uses else ()), *(WRITE if "write" in uses else ())]
     does = "read and write" if "write" in uses else "read"
-    who = job.runs_as or f"service-{number(job, cloud)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+    who = job.runs_as or f"service-{number(job.project, cloud)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
     role = "roles/storage.objectUser" if "write" in uses else "roles/storage.objectViewer"
     command = f"gcloud storage buckets add-iam-policy-binding gs://{bucket} --member=serviceAccount:{who} --role={role}"
     allowed, how = _tried(job, cloud, bucket, wanted)

@@ -16,9 +16,7 @@ from launch.preflight.probe import Probe
 from launch.spec import JobFile, Pool, dig
 
 SERVICE = "aiplatform.googleapis.com"
-CONSOLE = (
-    'https://console.cloud.google.com/iam-admin/quotas?project={project}&pageState=("allQuotasTable":("f":"{metric}"))'
-)
+CONSOLE = "https://console.cloud.google.com/iam-admin/quotas?project={project}"
 FLEX_MAX_S = 7 * 24 * 3600
 
 
@@ -52,27 +50,30 @@ def quota(job: Job, cloud: Cloud) -> Iterator[Check]:
             if trouble.kind != "missing":
                 raise
             said = f"no limit is known by the name of {metric} ({trouble.detail})"
-            yield Check(name, "unknown", said, "look it up in the console", _console(job, metric))
+            yield Check(name, "unknown", said, "see what it is called in this project", _listed(job, metric))
             continue
         limit = found.get(job.region, found.get("", 0))
         used, how = usage(job, cloud, metric)
         said = f"{need} needed in {job.region}, "
-        said += f"{used} of {limit} in use{how}" if limit >= 0 else "and there is no limit"
+        said += (
+            f"{used} of {limit} in use{how}" if limit > 0 else f"and the limit there is {'0' if limit == 0 else 'none'}"
+        )
         if limit < 0 or need + used <= limit:
             yield Check(name, "ok", said)
             continue
-        fix = "; ".join([_ask_or_wait(need, limit), *elsewhere(job, cloud, metric, need, found)])
-        yield Check(name, "failure", said, fix, _console(job, metric))
+        fix = "; ".join([_ask_or_wait(job, need, limit), *elsewhere(job, cloud, metric, need, found)])
+        yield Check(name, "failure", said, fix, _listed(job, metric))
 
 
-def _ask_or_wait(need: int, limit: int) -> str:
+def _ask_or_wait(job: Job, need: int, limit: int) -> str:
     if need > limit:
-        return f"ask for {need} (days, not minutes)"
+        return f"ask for {need} at {CONSOLE.format(project=job.project)} (days, not minutes)"
     return "wait for the jobs that hold it: such a job stays queued"
 
 
-def _console(job: Job, metric: str) -> str:
-    return CONSOLE.format(project=job.project, metric=metric)
+def _listed(job: Job, metric: str) -> str:
+    where = f"--service={SERVICE} --consumer=projects/{job.project}"
+    return f"gcloud alpha services quota list {where} --filter=metric:{metric}"
 
 
 def limits(cloud: Cloud, project: str, metric: str) -> dict[str, int]:

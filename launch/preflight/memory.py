@@ -24,7 +24,7 @@ from launch.spec import Pool
 
 # How far the truth was from the estimate, as factors, where a step's real peak was measured (docs/preflight.md);
 # a TPU pads the last dimensions to 8 x 128, which no graph shows.
-OFF = {"cpu": (0.7, 1.6), "gpu": (0.7, 1.6), "tpu": (0.7, 2.5)}
+OFF = {"cpu": (0.65, 1.6), "gpu": (0.65, 1.6), "tpu": (0.65, 2.5)}
 SOURCES = ("trainer/estimate.py", "trainer/model.py", "trainer/data.py")
 # Vertex AI's documentation: agents may take up to 40 % of the memory of its smallest machines.
 SMALL_VCPUS, SMALL_SHARE, LARGE_SHARE = 4, 0.6, 0.85
@@ -88,7 +88,7 @@ def _fits(job: Job, pool: Pool, need: Need) -> Check:
     middle = need.bytes(share, parts > 1) / GB
     low, high = (middle * factor for factor in OFF[pool.architecture])
     room, whose = memory_gb(pool)
-    said = f"about {middle:.2g} GB ({low:.2g} to {high:.2g}) for {share:g} examples a replica"
+    said = f"about {_size(middle)} ({_size(low)} to {_size(high)}) for {share:g} examples a replica"
     said += f", {need.parameters:,} parameters"
     if need.unsized_tensors:
         said += f"; {need.unsized_tensors} tensors have no size before run time and are not in it"
@@ -99,6 +99,10 @@ def _fits(job: Job, pool: Pool, need: Need) -> Check:
         return Check("memory", "ok", said)
     fix, command = _smaller(job, need, room, OFF[pool.architecture][1], parts)
     return Check("memory", "failure" if low > room else "warning", said, fix, command)
+
+
+def _size(gb: float) -> str:
+    return f"{gb:.3g} GB" if gb >= 0.1 else f"{gb * 1000:.2g} MB"
 
 
 def _smaller(job: Job, need: Need, room: float, factor: float, parts: int) -> tuple[str, str]:

@@ -55,9 +55,9 @@ def account(job: Job, cloud: Cloud) -> Iterator[Check]:
         yield Check("project", "ok", f"{job.project} ({found.get('name', '')})")
 
 
-def number(job: Job, cloud: Cloud) -> str:
+def number(project: str, cloud: Cloud) -> str:
     """The project's number. Raises Trouble."""
-    return cloud.get("cloudresourcemanager", f"v3/projects/{job.project}")["name"].rpartition("/")[2]
+    return cloud.get("cloudresourcemanager", f"v3/projects/{project}")["name"].rpartition("/")[2]
 
 
 def apis(job: Job, cloud: Cloud) -> Iterator[Check]:
@@ -146,7 +146,7 @@ def logs(job: Job, cloud: Cloud) -> Iterator[Check]:
 
 def pull(job: Job, cloud: Cloud) -> Iterator[Check]:
     """The service agent may pull the image: it does so itself, whatever account the job runs as."""
-    agent = f"service-{number(job, cloud)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+    agent = f"service-{number(job.project, cloud)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
     for image in dict.fromkeys(pool.image for pool in packages.ours(job) if not packages.unbuilt(job, pool.image)):
         where = parsed(image).artifact_registry
         if where is None:

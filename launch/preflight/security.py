@@ -48,9 +48,9 @@ class Perimeter:
         )
 
 
-def perimeters(job: Job, cloud: Cloud) -> tuple[str, list[Perimeter]]:
+def perimeters(project: str, cloud: Cloud) -> tuple[str, list[Perimeter]]:
     """(organization's number or "", its perimeters). Raises Trouble."""
-    answer = cloud.post("cloudresourcemanager", f"v1/projects/{job.project}:getAncestry", {})
+    answer = cloud.post("cloudresourcemanager", f"v1/projects/{project}:getAncestry", {})
     ids = [one["resourceId"] for one in answer.get("ancestor", [])]
     organization = next((one["id"] for one in ids if one["type"] == "organization"), "")
     if not organization:
@@ -66,7 +66,7 @@ def perimeters(job: Job, cloud: Cloud) -> tuple[str, list[Perimeter]]:
 def look(job: Job, cloud: Cloud) -> Iterator[Check]:
     """The perimeter, its last change, both sides of it and what the job needs from outside."""
     try:
-        organization, found = perimeters(job, cloud)
+        organization, found = perimeters(job.project, cloud)
     except Trouble as trouble:
         if trouble.kind not in ("denied", "missing", "disabled"):
             raise
@@ -77,7 +77,7 @@ def look(job: Job, cloud: Cloud) -> Iterator[Check]:
     if not organization:
         yield Check("perimeter", "ok", f"{job.project} is in no organization, so in no perimeter")
         return
-    own = number(job, cloud)
+    own = number(job.project, cloud)
     mine = [one for one in found if own in one.projects]
     inside = next((one for one in mine if not one.bridge), None)
     if inside:
@@ -88,6 +88,16 @@ def look(job: Job, cloud: Cloud) -> Iterator[Check]:
     yield from sides(job, cloud, found, own, inside)
     if inside:
         yield from egress(job, inside)
+
+
+def last_change(project: str, cloud: Cloud) -> Check | None:
+    """What is known of the last change of a perimeter around a project; None where there is no perimeter at all.
+
+    Raises Trouble where perimeters can't be seen.
+    """
+    organization, found = perimeters(project, cloud)
+    mine = [one for one in found if number(project, cloud) in one.projects]
+    return next(changed(cloud, organization, found, mine), None) if organization else None
 
 
 def changed(cloud: Cloud, organization: str, found: list[Perimeter], mine: list[Perimeter]) -> Iterator[Check]:
@@ -180,7 +190,7 @@ def _resources(job: Job, cloud: Cloud, own: str) -> Iterator[tuple[str, str, str
         owner = own
         if where[0] != job.project:
             try:
-                owner = cloud.get("cloudresourcemanager", f"v3/projects/{where[0]}")["name"].rpartition("/")[2]
+                owner = number(where[0], cloud)
             except Trouble:
                 owner = ""
         yield f"registry {where[0]}/{where[2]}", "artifactregistry.googleapis.com", owner
