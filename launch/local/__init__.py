@@ -27,14 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="processes of the project's environment, or containers",
     )
     parser.add_argument("--image", default="", help="with --runner=docker: this image instead of the file's")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable's value")
     parser.add_argument("--output", type=Path, help="instead of baseOutputDirectory; default jobs/NAME of the file")
     parser.add_argument(
         "--preempt",
         action="append",
         default=[],
         type=preemption,
-        metavar="REPLICA@TIME",
-        help="take a replica away, such as worker:1@20s; may be given again",
+        metavar="REPLICA@WHEN",
+        help="take a replica away: worker:1@20s, chief@500steps; may be given again",
     )
     parser.add_argument(
         "--restarts",
@@ -45,14 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
-    from launch import spec
+    from launch import project, spec
     from launch.console import console
     from launch.local import meanwhile, signals
     from launch.local.rehearsal import Rehearsal
     from launch.local.stream import Stream
     from launch.local.supervisor import LAUNCHER
 
-    file = spec.read(options.file)
+    file = spec.read(options.file, project.variables(options.file, project.overrides(options.set)))
     output = (options.output or Path("jobs") / Path(file.file).stem).resolve()
     extra, trial = list(options.trainer_args), ""
     notes = []

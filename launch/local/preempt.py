@@ -1,4 +1,4 @@
-"""`--preempt=worker:1@20s`: which replica is taken away, and when."""
+"""`--preempt=worker:1@20s`, `--preempt=chief@500steps`: which replica is taken away, and when."""
 
 import argparse
 import re
@@ -7,25 +7,36 @@ from dataclasses import dataclass
 
 from launch.local.plan import PlanError, Replica
 
-_UNITS = {"s": 1.0, "m": 60.0}
+_SECONDS = {"s": 1.0, "m": 60.0}
+_PROGRESS = re.compile(r"step (\d+)/\d+\b")
 
 
 @dataclass(frozen=True)
 class Preemption:
-    """Take `name` away `after_s` seconds after the job's first start."""
+    """Take `name` away `after_s` seconds after the job's first start, or when the chief's progress reaches `step`."""
 
     name: str
-    after_s: float
+    after_s: float | None = None
+    step: int | None = None
 
 
 def preemption(text: str) -> Preemption:
-    """Read REPLICA@TIME. Raises argparse.ArgumentTypeError, which argparse shows as a sentence."""
-    match = re.fullmatch(r"(chief|(?:worker|ps|reducer|evaluator):\d+)(?::0)?@(\d+(?:\.\d+)?)([sm])", text)
+    """Read REPLICA@WHEN. Raises argparse.ArgumentTypeError, which argparse shows as a sentence."""
+    match = re.fullmatch(
+        r"(chief|(?:worker|ps|reducer|evaluator):\d+)(?::0)?@(?:(\d+(?:\.\d+)?)([sm])|(\d+)steps)", text
+    )
     if not match:
         raise argparse.ArgumentTypeError(
-            f"{text!r} came; a replica and a time were expected, such as worker:1@20s or chief@2m"
+            f"{text!r} came; a replica and a time or a step were expected: worker:1@20s, chief@2m or chief@500steps"
         )
-    return Preemption(match[1], float(match[2]) * _UNITS[match[3]])
+    name, number, unit, step = match.groups()
+    return Preemption(name, step=int(step)) if step else Preemption(name, after_s=float(number) * _SECONDS[unit])
+
+
+def progress(line: str) -> int | None:
+    """The step of a progress line of the trainer's; None for any other line."""
+    match = _PROGRESS.match(line)
+    return int(match[1]) if match else None
 
 
 def check(wanted: Iterable[Preemption], replicas: Iterable[Replica]) -> None:

@@ -1,6 +1,5 @@
 """The lines of all replicas in one stream, each with its role in colour, and one file for each replica."""
 
-import re
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from launch.local.preempt import progress
 from launch.local.supervisor import LAUNCHER
 
 COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_yellow")
-PROGRESS = re.compile(r"step \d+/\d+\b")
 
 
 class Stream:
@@ -34,7 +33,7 @@ class Stream:
                 self._files[name].write(f"{line}\n")
             if self._console is None:
                 return
-            if name == "chief" and self._console.is_terminal and PROGRESS.match(line):
+            if name == "chief" and self._console.is_terminal and progress(line) is not None:
                 self._progress(line)
                 return
             text = Text.from_ansi(line) if "\x1b" in line else Text(line)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launch.local.plan import PlanError, Replica
-from launch.local.preempt import Preemption
+from launch.local.preempt import Preemption, progress
 from launch.local.rules import Failure, Rules, decide, ended
 from launch.local.runner import Handle, Runner
 
@@ -47,7 +47,7 @@ class Job:
         """`environment(replica, addresses)` gives a replica's variables; `show(name, line)` takes every line."""
         self._replicas, self._rules, self._runner = {one.name: one for one in replicas}, rules, runner
         self._environment, self._show, self._notice_s = environment, show, notice_s
-        self._preemptions = preemptions
+        self._preemptions = list(preemptions)
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()  # put() is safe in a signal handler
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -67,7 +67,8 @@ class Job:
             self._addresses = self._runner.open(list(self._replicas.values()))
             self._start_all()
             for one in self._preemptions:
-                self._after(one.after_s, lambda name=one.name: self._preempt(name))
+                if one.after_s is not None:
+                    self._after(one.after_s, lambda name=one.name: self._preempt(name))
             if self._rules.timeout_s:
                 self._after(self._rules.timeout_s, self._time_out)
             while self._live:
@@ -116,6 +117,10 @@ class Job:
         if text.strip():
             self._last_words[name] = text.strip()
         self._show(name, text)
+        if name == "chief" and self._preemptions and (step := progress(text)) is not None:
+            for one in [one for one in self._preemptions if one.step is not None and one.step <= step]:
+                self._preemptions.remove(one)
+                self._preempt(one.name)
 
     def _start_all(self) -> None:
         self._restarts.clear()

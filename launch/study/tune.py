@@ -16,6 +16,7 @@ TRAINER_ARGS = True  # what comes after `--` joins every trial's args
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `launch tune`."""
     parser.add_argument("file", metavar="FILE", help="a HyperparameterTuningJob file such as configs/tune.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable's value")
     parser.add_argument("--output", type=Path, help="the study's folder; default jobs/NAME of the file")
     parser.add_argument("--fresh", action="store_true", help="set the study that is there aside and begin anew")
     parser.add_argument("--trials", type=int, metavar="N", help="instead of maxTrialCount")
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the study; 0 where it has a best trial, 1 where it failed, 130 where a person stopped it."""
-    from launch import spec
+    from launch import project, spec
     from launch.console import console, stderr
     from launch.errors import LaunchError
     from launch.local import signals
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from launch.study.runner import Study
     from launch.study.table import Show
 
-    file = spec.read(options.file)
+    file = spec.read(options.file, project.variables(options.file, project.overrides(options.set)))
     if file.kind != "tuning":
         raise LaunchError(
             f"{file.file} is no tuning job: studySpec and trialJobSpec were expected; see configs/tune.yaml"

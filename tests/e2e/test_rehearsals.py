@@ -47,16 +47,23 @@ def test_a_config_trains_here_from_end_to_end(config, tmp_path, capsys):
     assert list((base / "checkpoints").iterdir())
 
 
+LONG = ["--steps_per_epoch=300", "--log_every_steps=10", "--checkpoint_every=10steps"]
+
+
 @pytest.mark.slow
-def test_a_spot_machine_that_is_taken_away_comes_back(tmp_path, capsys):
-    assert rehearse(pathlib.Path("configs/spot.yaml"), tmp_path, "--preempt=chief@2s") == 0
+def test_a_spot_machine_that_is_taken_away_comes_back_where_it_was(tmp_path, capsys):
+    assert rehearse(pathlib.Path("configs/spot.yaml"), tmp_path, "--preempt=chief@20steps", trainer=LONG) == 0
     out = capsys.readouterr().out
     assert "taking chief away" in out
     assert "Spot: the whole job restarts (1 of 6)" in out
-    assert (tmp_path / "result.json").exists()
+    assert "resuming at step" in out
+    assert json.loads((tmp_path / "result.json").read_text())["steps"] == 300
 
 
 @pytest.mark.slow
 def test_a_lost_worker_takes_the_synchronous_job_with_it(tmp_path, capsys):
-    assert rehearse(pathlib.Path("configs/multi_worker.yaml"), tmp_path, "--preempt=worker:1@2s") == 0
-    assert "restartJobOnWorkerRestart: the whole job restarts (1 of 3)" in capsys.readouterr().out
+    config = pathlib.Path("configs/multi_worker.yaml")
+    assert rehearse(config, tmp_path, "--preempt=worker:1@20steps", trainer=LONG) == 0
+    out = capsys.readouterr().out
+    assert "worker:1 was taken away; restartJobOnWorkerRestart: the whole job restarts (1 of 3)" in out
+    assert "resuming at step" in out

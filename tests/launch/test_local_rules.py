@@ -54,6 +54,7 @@ def test_a_timeout_is_in_seconds():
         ("worker:1@20s", Preemption("worker:1", 20)),
         ("chief@2m", Preemption("chief", 120)),
         ("chief:0@1.5s", Preemption("chief", 1.5)),
+        ("worker:0@500steps", Preemption("worker:0", step=500)),
     ],
 )
 def test_a_preemption_is_a_replica_and_a_time(text, expected):

@@ -64,8 +64,9 @@ def test_a_failed_replica_restarts_in_its_place(tmp_path):
 
 
 def test_restart_job_on_worker_restart_restarts_everybody(tmp_path):
-    chief = f"print('up', flush=True)\n{wait_for(tmp_path / 'ok')}"
-    worker = counts(tmp_path, then=f"pathlib.Path({str(tmp_path / 'ok')!r}).touch()")
+    up, ok = tmp_path / "up", tmp_path / "ok"
+    chief = f"import pathlib\nprint('up', flush=True)\npathlib.Path({str(up)!r}).touch()\n{wait_for(ok)}"
+    worker = f"{wait_for(up)}\n" + counts(tmp_path, then=f"pathlib.Path({str(ok)!r}).touch()")
     outcome, lines = run(tmp_path, python(chief), python(worker), scheduling={"restartJobOnWorkerRestart": True})
     assert outcome.code == 0
     assert lines.count(("chief", "up")) == 2
@@ -96,6 +97,18 @@ def test_a_preempted_spot_job_starts_again_and_ends_well(tmp_path):
     )
     assert outcome.code == 0
     assert any("Spot: the whole job restarts" in line for _, line in lines)
+
+
+def test_a_replica_can_be_taken_away_at_a_step(tmp_path):
+    chief = counts(tmp_path, then="print('step 10/20  loss 0.1', flush=True)", fail_first=0)
+    outcome, lines = run(
+        tmp_path,
+        python(f"{chief}\nif n == 0: time.sleep(3600)"),
+        scheduling={"strategy": "SPOT"},
+        preemptions=[Preemption("chief", step=10)],
+    )
+    assert outcome.code == 0
+    assert lines.count(("chief", "step 10/20  loss 0.1")) == 2
 
 
 def test_a_timeout_fails_the_job(tmp_path):
