@@ -19,6 +19,7 @@ from launch.errors import LaunchError
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 40  # the API's own types nest about 12 deep
 MAX_VALUES = 20_000
+MAX_FINDINGS = 200  # of one file: nobody reads more, and suggestions take time
 MAX_NUMBER = 64  # characters; YAML 1.1 reads 1:59:59:... as one number, slowly
 
 Path = tuple[str | int, ...]
@@ -28,6 +29,10 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 class UnreadableError(LaunchError):
     """The file can't be taken as a job file at all: exit code 2."""
+
+
+class EnoughError(Exception):
+    """A file has more findings than anybody reads."""
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -83,7 +88,9 @@ class Document:
         return places.get(path) or self.values.get(path) or Mark(1, 1)
 
     def find(self, path: Path, came: str, expected: str, fix: str = "", key: bool = False) -> None:
-        """Note a finding at `path`."""
+        """Note a finding at `path`. Raises EnoughError at MAX_FINDINGS of them."""
+        if len(self.findings) >= MAX_FINDINGS:
+            raise EnoughError
         self.findings.append(Finding(self.file, self.mark(path, key), came, expected, fix))
 
 

@@ -7,6 +7,7 @@ service pass them. Every problem is told at once, one sentence each, with exit c
 import ast
 import dataclasses
 import difflib
+import functools
 import json
 import pathlib
 import sys
@@ -78,6 +79,7 @@ def _is_light_module(name: str) -> bool:
     return root in sys.stdlib_module_names or root in ("pydantic", "annotated_types", "typing_extensions")
 
 
+@functools.cache  # making a schema takes 10 ms, and a study asks about hundreds of command lines
 def _fields(cls: type) -> dict[str, dict[str, Any]]:
     """name -> JSON schema of every field, in order."""
     schema = TypeAdapter(cls).json_schema()
@@ -91,7 +93,7 @@ def _fields(cls: type) -> dict[str, dict[str, Any]]:
 
 def known_flags(hyperparameters: type) -> dict[str, dict[str, Any]]:
     """Every flag by field name: the trainer's, then the model's own (group Model)."""
-    flags = _fields(Settings)
+    flags = dict(_fields(Settings))
     for name, field in _fields(hyperparameters).items():
         if name in flags:
             message = f"Hyperparameters.{name} has the name of one of the trainer's own flags; call it otherwise"
@@ -143,9 +145,11 @@ def _build(cls: type, values: dict[str, Any], came: dict[str, tuple[int, str]], 
         return None
 
 
-def examine(arguments: list[str], replicas: int | None = None) -> tuple[Settings | None, Any, list[Problem]]:
+def examine(
+    arguments: list[str], replicas: int | None = None, hyperparameters: type | None = None
+) -> tuple[Settings | None, Any, list[Problem]]:
     """(settings, hyperparameters, problems) of a command line; the first two are None where they can't be built."""
-    hyperparameters = hyperparameters_class()
+    hyperparameters = hyperparameters or hyperparameters_class()
     flags = known_flags(hyperparameters)
     came, problems = _split(arguments, flags)
     texts = {name: _whole(text) if flags[name].get("type") == "integer" else text for name, (_, text) in came.items()}
@@ -208,7 +212,8 @@ def answer(arguments: list[str]) -> int:
             ]
             print(json.dumps({"flags": rows}))
         elif arguments == ["--check"]:
-            print(json.dumps([_checked(**job) for job in json.load(sys.stdin)]))
+            model = hyperparameters_class()
+            print(json.dumps([_checked(model, **job) for job in json.load(sys.stdin)]))
         else:
             print("usage: python -m trainer.settings --schema | --check < jobs.json", file=sys.stderr)
             return 2
@@ -218,6 +223,6 @@ def answer(arguments: list[str]) -> int:
     return 0
 
 
-def _checked(args: list[str], replicas: int | None = None) -> list[dict[str, Any]]:
-    problems = examine(args, replicas)[2]
+def _checked(model: type, args: list[str], replicas: int | None = None) -> list[dict[str, Any]]:
+    problems = examine(args, replicas, model)[2]
     return [{"flag": p.flag, "arg_index": p.index, "message": p.message} for p in problems]

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from launch import project, spec
-from launch.document import Path, show
+from launch.document import EnoughError, Path, show
 from launch.spec import dig
 
 HANG_S = 60  # the answer takes about 0.3 s; this only keeps a broken model.py from holding the desk
-MAX_TRIED = 50  # of the values of one list
+MAX_ARGS = 1000  # the trainer has some 50 flags
+MAX_TRIED = 2000  # values of a study; the API takes 1000 of one parameter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,15 +46,18 @@ class Asked:
         if self.check is not None:
             answers, broken = _finish(self.check)
             for place, question in enumerate(self.questions):
-                if broken or not isinstance(answers, list) or len(answers) != len(self.questions):
-                    _note_broken(question, broken)
-                else:
-                    _note(question, answers[place])
+                with contextlib.suppress(EnoughError):
+                    if broken or not isinstance(answers, list) or len(answers) != len(self.questions):
+                        _note_broken(question, broken)
+                    else:
+                        _note(question, answers[place])
         if self.schema is not None:
             described, _ = _finish(self.schema)
             known = {flag["name"][2:]: flag for flag in (described or {}).get("flags", [])}
             for job in self.jobs:
-                if job.kind == "tuning":
+                if job.kind != "tuning":
+                    continue
+                with contextlib.suppress(EnoughError):
                     _check_metric(job, str(known.get("hypertune_metric", {}).get("default", "val_loss")))
 
 
@@ -93,11 +97,18 @@ def _finish(process: subprocess.Popen) -> tuple[Any, str]:
 def _questions(job: spec.JobFile) -> Iterator[_Question]:
     replicas = replicas_in_sync(job)
     study = list(_study_flags(job))
+    if len(study) > MAX_TRIED:
+        came = f"{len(study)} values in a study"
+        _note_too_many(job, ("studySpec", "parameters"), came, f"at most {MAX_TRIED}, so that each can be tried")
+        study = study[:MAX_TRIED]
     for pool in job.pools:
         if not pool.runs_trainer:
             continue
         entries = dig(pool.container or pool.package, "args", kind=list, default=[])
         texts = [(place, arg) for place, arg in enumerate(entries) if isinstance(arg, str)]
+        if len(texts) > MAX_ARGS:
+            _note_too_many(job, pool.args_path, f"{len(texts)} arguments", f"at most {MAX_ARGS}")
+            texts = texts[:MAX_ARGS]
         base = [arg for _, arg in texts]
         places = [(*pool.args_path, place) for place, _ in texts]
         yield _Question(job, base, replicas, places, pool.args_path)
@@ -172,7 +183,7 @@ def _values(entry: dict) -> Iterator[tuple[Path, Any]]:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 yield (kind, end), value
     for kind in ("discreteValueSpec", "categoricalValueSpec"):
-        for place, value in enumerate(dig(entry, kind, "values", kind=list, default=[])[:MAX_TRIED]):
+        for place, value in enumerate(dig(entry, kind, "values", kind=list, default=[])):
             if isinstance(value, int | float | str) and not isinstance(value, bool):
                 yield (kind, "values", place), value
 
@@ -188,6 +199,11 @@ def _note(question: _Question, problems: list[dict]) -> None:
         question.job.document.find(
             path, f"{show(path)}: {came}", f"what the trainer takes: {problem['message']}{shape}", _fix(problem)
         )
+
+
+def _note_too_many(job: spec.JobFile, path: Path, came: str, expected: str) -> None:
+    with contextlib.suppress(EnoughError):
+        job.document.find(path, came, expected, key=True)
 
 
 def _fix(problem: dict) -> str:

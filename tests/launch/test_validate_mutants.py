@@ -1,13 +1,14 @@
 """Mutated job files: no traceback, no hang, and nothing accepted that the API's types refuse."""
 
 import random
+import resource
 import time
 
 import pytest
 from google.protobuf import json_format
 
 from launch import project, spec, validate
-from launch.document import UnreadableError
+from launch.document import MAX_FINDINGS, UnreadableError
 from tests.launch.mutants import mutant
 
 CONFIGS = sorted((project.ROOT / "configs").glob("*.yaml"))
@@ -59,3 +60,31 @@ def test_two_hundred_mutants(tmp_path):
 def test_three_thousand_mutants(tmp_path):
     seen = run(tmp_path, seed=2026, count=2000)
     assert seen["unreadable"] > 200 and seen["findings"] > 1000, seen
+
+
+LARGE = {
+    "keys": ("cpu", "scheduling:", "".join(f"kez{n}: 1\n" for n in range(9000)) + "scheduling:"),
+    "arguments": ("cpu", "    args:\n", "    args:\n" + "".join(f"    - --nope{n}=1\n" for n in range(9000))),
+    "variables": ("cpu", "--epochs=20", "${NOPE}" * 20_000),
+    "pools": ("cpu", "scheduling:", "- {machineSpec: {machineType: e2-standard-9}}\n" * 1500 + "scheduling:"),
+    "parameters": (
+        "tune",
+        "  measurementSelectionType",
+        "".join(f"  - parameterId: p{n}\n    integerValueSpec: {{minValue: 1, maxValue: 2}}\n" for n in range(2000))
+        + "  measurementSelectionType",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_file_with_thousands_of_mistakes_ends_soon(tmp_path, name):
+    config, old, new = LARGE[name]
+    path = tmp_path / "job.yaml"
+    text = (project.ROOT / f"configs/{config}.yaml").read_text()
+    head, _, body = text.partition("workerPoolSpecs:" if config == "cpu" else "studySpec:")
+    path.write_text(text[: len(text) - len(body)] + body.replace(old, new, 1))
+    began = time.process_time() + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    found = validate.findings([spec.read(str(path), {})])
+    spent = time.process_time() + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
+    assert found and len(found) <= MAX_FINDINGS + 1
+    assert spent < 5 * HANG_S  # about 1 s of processor time
