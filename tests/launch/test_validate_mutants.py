@@ -81,7 +81,7 @@ def test_a_file_with_thousands_of_mistakes_ends_soon(tmp_path, name):
     config, old, new = LARGE[name]
     path = tmp_path / "job.yaml"
     text = (project.ROOT / f"configs/{config}.yaml").read_text()
-    head, _, body = text.partition("workerPoolSpecs:" if config == "cpu" else "studySpec:")
+    body = text.partition("workerPoolSpecs:" if config == "cpu" else "studySpec:")[2]
     path.write_text(text[: len(text) - len(body)] + body.replace(old, new, 1))
     began = time.process_time() + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     found = validate.findings([spec.read(str(path), {})])
