@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
-    from launch import project, spec
+    from launch import project, rehearsed, spec
     from launch.console import console
     from launch.local import meanwhile, signals
     from launch.local.rehearsal import Rehearsal
@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         preemptions=options.preempt,
         restarts=options.restarts,
     )
+    begun = rehearsed.state()
     stream = Stream(console(), [replica.name for replica in rehearsal.replicas()], output / "replicas")
     try:
         job = rehearsal.job(stream.show)
@@ -83,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
     finally:
         stream.close()
     _report(outcome, output)
+    if outcome.code == 0:
+        rehearsed.remember(file.file, *begun)
     return outcome.code
 
 

@@ -1,18 +1,14 @@
 """Strategy against API: do the file's shape and the trainer's flags fit, and was this code rehearsed here?"""
 
-import json
 import pathlib
-import subprocess
 from collections.abc import Iterator
 
+from launch import rehearsed as rehearsals
 from launch.checks import Check
 from launch.preflight.flags import of_job
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
 from launch.project import ROOT
-
-# `launch local` writes it when a rehearsal of a file succeeds: {file name: {"commit", "dirty", "at"}}
-REHEARSED = pathlib.Path(".cache") / "rehearsed.json"
 
 
 def shape(job: Job) -> Iterator[Check]:
@@ -54,8 +50,8 @@ def rehearsed(job: Job, root: pathlib.Path = ROOT) -> Iterator[Check]:
     stem = pathlib.Path(job.file.file).stem
     command = f"make local CONFIG={stem}"
     fix = "rehearse it here: minutes now instead of a failed start in the cloud"
-    commit, dirty = state(root)
-    last = _records(root).get(pathlib.Path(job.file.file).name)
+    commit, dirty = rehearsals.state(root)
+    last = rehearsals.records(root).get(pathlib.Path(job.file.file).name)
     if not last:
         yield Check("rehearsal", "warning", f"{stem} was never rehearsed on this machine", fix, command)
     elif last.get("commit") != commit:
@@ -66,27 +62,6 @@ def rehearsed(job: Job, root: pathlib.Path = ROOT) -> Iterator[Check]:
         yield Check("rehearsal", "warning", found, "commit, and rehearse that", command)
     else:
         yield Check("rehearsal", "ok", f"rehearsed on this commit at {last.get('at', 'an unknown time')}")
-
-
-def state(root: pathlib.Path) -> tuple[str, bool]:
-    """(commit, whether tracked files differ from it); ("", False) outside of git."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, timeout=10)
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    try:
-        return git("rev-parse", "HEAD"), bool(git("status", "--porcelain", "--untracked-files=no"))
-    except (OSError, subprocess.TimeoutExpired):
-        return "", False
-
-
-def _records(root: pathlib.Path) -> dict[str, dict]:
-    try:
-        records = json.loads((root / REHEARSED).read_text())
-    except (OSError, ValueError):
-        return {}
-    return {k: v for k, v in records.items() if isinstance(v, dict)} if isinstance(records, dict) else {}
 
 
 def valid(job: Job) -> Iterator[Check]:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from launch import __main__ as command_line
+from launch import rehearsed
 
 SLEEPER = """
 import subprocess, time
@@ -41,6 +42,14 @@ def test_every_line_carries_its_role(tmp_path, capsys):
     assert "chief    | hello from the chief" in lines
     assert "worker:0 | hello from a worker" in lines
     assert (tmp_path / "out/replicas/worker-0.log").read_text() == "hello from a worker\n"
+
+
+def test_a_rehearsal_that_succeeded_is_written_down_with_its_commit(tmp_path):
+    file = job(tmp_path, "raise SystemExit(2)")
+    assert local(file, tmp_path) == 1
+    assert rehearsed.records() == {}
+    assert local(job(tmp_path, "print('fine')"), tmp_path) == 0
+    assert rehearsed.records()["job.yaml"]["commit"] == rehearsed.state()[0]
 
 
 def test_arguments_after_two_dashes_are_the_trainers(tmp_path, capsys):

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from launch import project
+from launch import rehearsed as rehearsals
 from launch.preflight import (
     buckets,
     capacity,
@@ -334,10 +335,13 @@ def test_a_rehearsal_counts_for_its_file_and_commit(tmp_path):
     git("add", "code.py")
     git("commit", "-qm", "one")
     assert "never rehearsed" in status()[1]
-    commit, dirty = strategy.state(tmp_path)
+    commit, dirty = rehearsals.state(tmp_path)
     (tmp_path / ".cache").mkdir()
     record = tmp_path / ".cache" / "rehearsed.json"
     record.write_text(json.dumps({"gpu.yaml": {"commit": commit, "dirty": dirty, "at": "2026-11-21T02:00:00Z"}}))
+    assert status()[0] == "ok"
+    (tmp_path / "project.env").write_text("PROJECT=mine")
+    git("add", "project.env")
     assert status()[0] == "ok"
     (tmp_path / "code.py").write_text("a = 2")
     assert "uncommitted" in status()[1]
@@ -345,6 +349,16 @@ def test_a_rehearsal_counts_for_its_file_and_commit(tmp_path):
     assert "last rehearsed on commit" in status()[1]
     record.write_text("not JSON")
     assert status()[0] == "warning"
+
+
+def test_what_local_writes_down_is_what_preflight_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(project, "CACHE", tmp_path)
+    rehearsals.remember("configs/gpu.yaml", "abc", False)
+    rehearsals.remember("elsewhere/cpu.yaml", "def", True)
+    assert {name: (one["commit"], one["dirty"]) for name, one in rehearsals.records().items()} == {
+        "gpu.yaml": ("abc", False),
+        "cpu.yaml": ("def", True),
+    }
 
 
 # memory and numbers (offline)
