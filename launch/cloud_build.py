@@ -4,11 +4,11 @@ import argparse
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 from launch import project
 from launch.bootstrap import settings
 from launch.errors import LaunchError
+from launch.image import names as image_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     """Send the tree and start the build; gcloud prints where its log is. Its exit code is passed on, as 0 or 1."""
     values = project.variables("cloudbuild", project.overrides(options.set), ask_gcloud=not options.dry_run)
     names = settings.names(values)
-    command = submission(names, options.tag or tag(project.ROOT), options.test_args, options.wait)
+    command = submission(names, options.tag or image_names.commit(project.ROOT)[0], options.test_args, options.wait)
     if options.dry_run:
         print(shlex.join(command))
         return 0
@@ -50,13 +50,3 @@ def submission(names: settings.Names, image_tag: str, test_args: str = "", wait:
         "--suppress-logs" if wait else "--async",
         ".",
     ]
-
-
-def tag(root: Path) -> str:
-    """The commit's short name, with -dirty where the tree differs from it; `manual` outside git."""
-    described = subprocess.run(
-        ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-        capture_output=True,
-        text=True,
-    )
-    return described.stdout.strip() or "manual"

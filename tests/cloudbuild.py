@@ -42,7 +42,7 @@ def substituted(build: Build, given: Mapping[str, str], built_in: Mapping[str, s
     if unknown := sorted(set(given) - set(build.substitutions)):
         raise SubstitutionError(f"not in the file: {unknown}")
     values = {name: built_in.get(name, "") for name in BUILT_IN.split()} | dict(build.substitutions) | dict(given)
-    used: set[str] = set()
+    used = {match[2] or match[3] for text in build.substitutions.values() for match in _REFERENCE.finditer(text)}
 
     def fill(text: str) -> str:
         def value(match: re.Match) -> str:

@@ -10,6 +10,7 @@ from google.cloud.devtools.cloudbuild_v1 import Build
 from google.protobuf import json_format
 
 from launch.bootstrap import settings
+from launch.image import engine, names, trial
 from tests import cloudbuild
 
 FILE = pathlib.Path(__file__).resolve().parents[1] / "cloudbuild.yaml"
@@ -97,6 +98,16 @@ def test_the_three_are_told_apart_by_their_architecture_alone(build):
         assert len(alike) == 1, alike
 
 
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_an_image_is_tried_as_make_image_test_tries_it_and_named_as_make_push_names_it(filled, name, monkeypatch):
+    monkeypatch.delenv("REGISTRY", raising=False)
+    monkeypatch.setattr(engine, "gpu_arguments", list)  # Cloud Build's machines have none
+    values = {"PROJECT": "my-project", "REGION": "us-central1", "REPOSITORY": "trainyard", "NAME": "digits"}
+    image = names.image_name(name, values, "abc1234")
+    assert list(step(filled, f"try-{name}").args) == [*trial.test_arguments(name, image), *trial.STEPS]
+    assert image in filled.images
+
+
 def test_every_step_is_an_image_with_a_version(build):
     for used in build.steps:
         name, _, tag = used.name.rpartition(":")
@@ -106,8 +117,8 @@ def test_every_step_is_an_image_with_a_version(build):
 
 def test_the_trigger_that_bootstrap_makes_fills_in_what_the_file_has(build):
     values = {"PROJECT": "p-1", "REGION": "europe-west4", "REPOSITORY": "images", "BUCKET": "bucket", "NAME": "other"}
-    names = settings.names(values, smoke=True)
-    triggered = cloudbuild.substituted(build, names.substitutions, {"PROJECT_ID": "p-1", "SHORT_SHA": "1234567"})
+    given = settings.names(values, smoke=True).substitutions
+    triggered = cloudbuild.substituted(build, given, {"PROJECT_ID": "p-1", "SHORT_SHA": "1234567"})
     assert "europe-west4-docker.pkg.dev/p-1/images/other-gpu:1234567" in triggered.images
     assert triggered.service_account.endswith("/other-build@p-1.iam.gserviceaccount.com")
 

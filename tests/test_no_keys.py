@@ -75,6 +75,10 @@ def test_the_scan_finds_what_it_looks_for(sample, what):
     assert what in findings(sample, SECRETS | ADVICE)
 
 
-def test_what_is_uploaded_to_cloud_build_leaves_secrets_behind():
+def test_what_is_uploaded_to_cloud_build_and_to_the_engine_leaves_secrets_behind():
     uploaded = (ROOT / ".gcloudignore").read_text().splitlines()
     assert {".git", ".env", "*.key", "*.pem", "*-key.json", "#!include:.gitignore"} <= set(uploaded)
+    # .dockerignore names what goes in, and leaves out all else
+    context = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    assert context[0] == "*"
+    assert not {"!project.env", "!.git", "!."} & set(context)

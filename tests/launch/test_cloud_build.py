@@ -2,7 +2,6 @@
 
 import io
 import pathlib
-import re
 import shutil
 import subprocess
 import tarfile
@@ -92,18 +91,3 @@ def test_a_dry_run_prints_the_command(monkeypatch, capsys):
     assert printed.startswith("gcloud builds submit --project=my-project --region=us-central1")
     assert "_TAG=t1" in printed
     assert "--async" in printed
-
-
-def test_the_tag_is_the_commit_and_says_when_the_tree_differs(tmp_path):
-    def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
-
-    assert cloud_build.tag(tmp_path) == "manual"
-    git("init")
-    (tmp_path / "file").write_text("1")
-    git("add", "file")
-    git("commit", "-m", "one")
-    assert re.fullmatch("[0-9a-f]{12}", cloud_build.tag(tmp_path))
-    (tmp_path / "file").write_text("2")
-    assert re.fullmatch("[0-9a-f]{12}-dirty", cloud_build.tag(tmp_path))
