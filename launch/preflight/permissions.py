@@ -114,6 +114,25 @@ def act_as(job: Job, cloud: Cloud) -> Iterator[Check]:
     else:
         said = f"{member(cloud)} may not act as {job.runs_as}"
         yield Check("act as", "failure", said, "have roles/iam.serviceAccountUser on it", command)
+    yield from _of_another_project(job, cloud)
+
+
+def _of_another_project(job: Job, cloud: Cloud) -> Iterator[Check]:
+    """A service account of another project takes two things more, which can't be seen from here."""
+    owner = job.runs_as.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
+    if "." in owner or owner == job.project:  # a default account (...-compute@developer...) doesn't tell
+        return
+    agent = f"service-{number(job.project, cloud)}@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    said = f"{job.runs_as} is of the project {owner}, the job of {job.project}"
+    fix = (
+        "give Vertex AI's service agent roles/iam.serviceAccountTokenCreator on it, and see that the organization's "
+        "policy iam.disableCrossProjectServiceAccountUsage is off in its project"
+    )
+    command = (
+        f"gcloud iam service-accounts add-iam-policy-binding {job.runs_as} --project={owner} "
+        f"--member=serviceAccount:{agent} --role=roles/iam.serviceAccountTokenCreator"
+    )
+    yield Check("service account's project", "warning", said, fix, command)
 
 
 def logs(job: Job, cloud: Cloud) -> Iterator[Check]:
