@@ -48,13 +48,15 @@ def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
     from launch import project, rehearsed, spec
     from launch.console import console
-    from launch.local import meanwhile, signals
+    from launch.local import lock, meanwhile, signals
     from launch.local.rehearsal import Rehearsal
     from launch.local.stream import Stream
     from launch.local.supervisor import LAUNCHER
 
     file = spec.read(options.file, project.variables(options.file, project.overrides(options.set)))
-    output = (options.output or Path("jobs") / Path(file.file).stem).resolve()
+    stem = Path(file.file).stem
+    # Not the study's folder: its first trial is another one.
+    output = (options.output or Path("jobs") / (f"{stem}-trial" if file.kind == "tuning" else stem)).resolve()
     extra, trial = list(options.trainer_args), ""
     notes = []
     if file.kind == "tuning":
@@ -74,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
         restarts=options.restarts,
     )
     begun = rehearsed.state()
-    stream = Stream(console(), [replica.name for replica in rehearsal.replicas()], output / "replicas")
+    everyone = [replica.name for replica in rehearsal.replicas()]
+    held = lock.hold(output)
+    stream = Stream(console(), everyone, output / "replicas")
     try:
         job = rehearsal.job(stream.show)
         for note in (*notes, *rehearsal.notes()):
@@ -83,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
             outcome = job.run()
     finally:
         stream.close()
+        held.close()
     _report(outcome, output)
     if outcome.code == 0:
         rehearsed.remember(file.file, *begun)

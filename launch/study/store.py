@@ -3,7 +3,6 @@
 Trials are counted from 1, as Vertex AI does, and each has the folder of its number.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import TextIO
 import optuna
 
 from launch.errors import LaunchError
+from launch.local import lock
 from launch.study import search, space
 
 COMPARED = ("parameters", "metrics", "algorithm")  # what trials must share to be of one study
@@ -28,7 +28,7 @@ class Store:
     job: Mapping  # the HyperparameterTuningJob, filled in
     source: str  # the file that it came from
     study: optuna.Study
-    lock: TextIO
+    held: TextIO
 
     @property
     def metric(self) -> str:
@@ -73,7 +73,7 @@ class Store:
 
     def close(self) -> None:
         """Let the next one have it."""
-        self.lock.close()
+        self.held.close()
 
 
 def state(trial: optuna.trial.FrozenTrial) -> str:
@@ -97,12 +97,19 @@ def open_store(folder: Path, job: Mapping, source: str, seed: int = 0) -> Store:
     goal = _goal(spec)
     space.read(spec)
     algorithm = search.algorithm(spec)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = (folder / "study.lock").open("a")
+    held = lock.hold(folder)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise LaunchError(f"{folder} is in use by another `launch tune`; wait for it, or give --output=...") from None
+        study = _study(folder, spec, goal)
+    except LaunchError:
+        held.close()
+        raise
+    # Seeded anew by the number of trials: a sampler that begins again would propose the same again.
+    study.sampler = search.sampler(algorithm, seed + len(study.get_trials(deepcopy=False)))
+    return Store(folder, job, source, study, held)
+
+
+def _study(folder: Path, spec: Mapping, goal: str) -> optuna.Study:
+    """The study of study.db, which must be of this spec. Raises LaunchError."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = f"sqlite:///{folder / 'study.db'}"
     try:
@@ -119,9 +126,7 @@ def open_store(folder: Path, job: Mapping, source: str, seed: int = 0) -> Store:
             f"{folder} holds a study with other {changed}: trials of both would not compare. "
             "--fresh sets it aside and begins anew, --output=... begins another"
         )
-    # Seeded anew by the number of trials: a sampler that begins again would propose the same again.
-    study.sampler = search.sampler(algorithm, seed + len(study.get_trials(deepcopy=False)))
-    return Store(folder, job, source, study, lock)
+    return study
 
 
 def _goal(spec: Mapping) -> str:

@@ -11,6 +11,7 @@ import yaml
 
 from launch import __main__ as command_line
 from launch import rehearsed
+from launch.local import lock
 
 SLEEPER = """
 import subprocess, time
@@ -79,6 +80,20 @@ def test_what_cannot_be_run_exits_with_2(content, said, tmp_path, capsys):
     file.write_text(content)
     assert local(str(file), tmp_path) == 2
     assert said in capsys.readouterr().err
+
+
+def test_two_cannot_have_a_folder_at_a_time(tmp_path, capsys):
+    first = lock.hold(tmp_path / "out")
+    assert local(job(tmp_path, "pass"), tmp_path) == 2
+    assert "in use" in capsys.readouterr().err
+    first.close()
+    assert local(job(tmp_path, "pass"), tmp_path) == 0
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path, capsys):
+    (tmp_path / "out").write_text("a file")
+    assert local(job(tmp_path, "pass"), tmp_path) == 2
+    assert "--output" in capsys.readouterr().err
 
 
 def test_a_preemption_that_names_nobody_exits_with_2(tmp_path, capsys):
