@@ -19,6 +19,18 @@ export
 train: $(VENV)/cpu.stamp ## train the default model on the bundled data; ARGS="--epochs=3" passes flags
 	@$(BIN)/python -m trainer.task $(ARGS)
 
+.PHONY: predict
+predict: $(VENV)/cpu.stamp ## what the trained model says of an image; IMAGE=data/digits/example.png
+	@$(BIN)/python -m trainer.predict $(or $(IMAGE),data/digits/example.png) $(ARGS)
+
+.PHONY: tensorboard
+tensorboard: $(VENV)/cpu.stamp ## curves, histograms, images and profiles of every job, in the browser
+	@$(BIN)/python -m tensorboard.main --logdir=$(or $(LOGS),jobs) $(ARGS)
+
+.PHONY: benchmark
+benchmark: $(VENV)/dev.stamp ## compare with what you would use instead, as ratios; ARGS="loop start" chooses
+	@$(BIN)/python -m benchmarks $(ARGS)
+
 ##@ Rehearse
 
 .PHONY: local

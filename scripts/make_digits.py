@@ -32,15 +32,24 @@ def split_indices(labels: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
     return {split: rng.permutation(np.concatenate(part)) for split, part in parts.items()}
 
 
+def encode(image: np.ndarray) -> bytes:
+    """PNG bytes of 8x8 pixels of 0 to 16."""
+    return tf.io.encode_png(np.round(image * (255 / 16)).astype(np.uint8)[..., None]).numpy()
+
+
 def to_example(image: np.ndarray, label: int) -> bytes:
     """One serialized tf.train.Example, with the field names of TensorFlow's image data sets."""
-    pixels = np.round(image * (255 / 16)).astype(np.uint8)[..., None]
-    encoded = tf.io.encode_png(pixels).numpy()
+    encoded = encode(image)
     feature = {
         "image/encoded": tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded])),
         "image/class/label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
     }
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+
+
+def write_example(path: pathlib.Path, image: np.ndarray) -> None:
+    """One image as a file, for `make predict`."""
+    path.write_bytes(encode(image))
 
 
 def main(folder: str) -> None:
@@ -55,6 +64,8 @@ def main(folder: str) -> None:
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for index in part:
                     writer.write(to_example(images[index], int(labels[index])))
+        if split == "test":
+            write_example(out / "example.png", images[indices[0]])
         print(f"{split}: {len(indices)} examples in {SHARDS[split]} files")
 
 
