@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     given = project.overrides(options.set)
     bound_s = _bound_s(options.retry_for)
     labels = _labels(options.label)
-    file = options.file or str(default_file())
+    file = options.file or default_file()
     if file == "-":
         raise LaunchError("- (stdin) came. Expected: a file: it is read more than once")
     variables = project.variables(file, given, ask_gcloud=True)
@@ -64,13 +64,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def default_file() -> os.PathLike:
+def default_file() -> str:
     """The job file that fits the image built last. Raises LaunchError where none was."""
     built = project.last_image()
     if not built.get("architecture"):
         came = "no job file was named and no image was built here."
         raise LaunchError(f"{came} Expected: a file such as configs/cpu.yaml (make: CONFIG=cpu)")
-    return project.ROOT / "configs" / f"{built['architecture']}.yaml"
+    return os.path.relpath(project.ROOT / "configs" / f"{built['architecture']}.yaml")
 
 
 def _labels(pairs: list[str]) -> dict[str, str]:
