@@ -77,11 +77,11 @@ def look(
 
 def perimeter_change(project: str, timeout_s: float = 60.0) -> Check | None:
     """What is known of the last change of a perimeter around the project; None where there is none or none is seen."""
-    from launch.preflight import security
+    from launch.preflight import perimeters
     from launch.preflight.cloud import Cloud, Trouble, sign_in
 
     try:
-        return security.last_change(project, Cloud(sign_in(timeout_s), time.monotonic() + timeout_s))
+        return perimeters.last_change(project, Cloud(sign_in(timeout_s), time.monotonic() + timeout_s))
     except Trouble:
         return None
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from launch.checks import Check
 from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.iam import BASIC, impersonate, number, policy, roles_of
 from launch.preflight.job import Job
-from launch.preflight.permissions import BASIC, impersonate, number, policy, roles_of
 from launch.preflight.probe import Probe
 
 READ = ("storage.objects.get", "storage.objects.list")

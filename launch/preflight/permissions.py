@@ -9,14 +9,13 @@ from launch import project as settings
 from launch.checks import Check
 from launch.preflight import packages
 from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.iam import BASIC, bind, impersonate, member, number, policy, roles_of
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
 from launch.preflight.registry import parsed
 
 APIS = ("aiplatform", "artifactregistry", "logging", "storage")
 PULL_ROLES = {"reader", "writer", "repoAdmin", "admin", "createOnPushWriter", "createOnPushRepoAdmin"}
-# Basic roles hold all that a job asks for, but for actAs.
-BASIC = {"roles/owner", "roles/editor"}
 LOG_ROLES = BASIC | {"roles/logging.logWriter", "roles/logging.admin", "roles/aiplatform.customCodeServiceAgent"}
 
 
@@ -53,11 +52,6 @@ def account(job: Job, cloud: Cloud) -> Iterator[Check]:
         yield Check("project", "failure", f"{job.project} is {state}", "bring it back or use another", command)
     else:
         yield Check("project", "ok", f"{job.project} ({found.get('name', '')})")
-
-
-def number(project: str, cloud: Cloud) -> str:
-    """The project's number. Raises Trouble."""
-    return cloud.get("cloudresourcemanager", f"v3/projects/{project}")["name"].rpartition("/")[2]
 
 
 def apis(job: Job, cloud: Cloud) -> Iterator[Check]:
@@ -188,40 +182,6 @@ def pull(job: Job, cloud: Cloud) -> Iterator[Check]:
             said = f"{agent} may not read {repository} of {owner}, which the image is in"
             fix = "give the agent roles/artifactregistry.reader there (the job's own service account doesn't pull)"
             yield Check("image pull", "failure", said, fix, command)
-
-
-def impersonate(cloud: Cloud, email: str) -> str:
-    """A token of the service account, good for five minutes. Raises Trouble("denied") where that isn't allowed."""
-    body = {"scope": ["https://www.googleapis.com/auth/cloud-platform"], "lifetime": "300s"}
-    path = f"v1/projects/-/serviceAccounts/{email}:generateAccessToken"
-    return cloud.post("iamcredentials", path, body)["accessToken"]
-
-
-def policy(project: str, cloud: Cloud) -> dict:
-    """A project's IAM policy. Raises Trouble."""
-    body = {"options": {"requestedPolicyVersion": 3}}
-    return cloud.post("cloudresourcemanager", f"v3/projects/{project}:getIamPolicy", body)
-
-
-def roles_of(policy: dict, *members: str) -> set[str]:
-    """The roles that a policy gives to any of the members, without conditions; groups can't be seen into."""
-    return {
-        binding["role"]
-        for binding in policy.get("bindings", [])
-        if not binding.get("condition") and set(members) & set(binding.get("members", []))
-    }
-
-
-def member(cloud: Cloud) -> str:
-    """gcloud's account as IAM writes it."""
-    who = cloud.account.impersonated or cloud.account.account
-    kind = "serviceAccount" if who.endswith("gserviceaccount.com") else "user"
-    return f"{kind}:{who}" if who else "user:YOU"
-
-
-def bind(project: str, who: str, role: str) -> str:
-    """The command that gives a role on a project."""
-    return f"gcloud projects add-iam-policy-binding {project} --member={who} --role={role}"
 
 
 def _probes(*pairs: tuple[str, object]) -> Iterable[Probe]:
