@@ -41,6 +41,7 @@ class Pipeline:
     def __init__(self, data: ModuleType, settings: Settings, share: Share):
         self.settings, self.share, self.data = settings, share, data
         self.batch_size = settings.batch_size
+        self.evaluation_batch = settings.batch_size // settings.accumulate  # what fits in one pass
         self.bad = BadRecords(settings.skip_bad_records)
         self._splits: dict[str, Split | None] = {}
 
@@ -165,14 +166,14 @@ class Pipeline:
         make = self._evaluated_stream
         if split.fits:
             make, _ = self._evaluated_slices, split.examples
-        steps = -(-split.count // self.batch_size)
+        steps = -(-split.count // self.evaluation_batch)
         return make(split, steps).prefetch(AUTOTUNE).with_options(_options()), steps
 
     def plain(self, name: str) -> tf.data.Dataset:
         """Batches of a split in its order, for one process to look at."""
         split = self.split(name)
         parsed = sources.dataset(split.source).map(split.parse, AUTOTUNE)
-        return parsed.batch(self.batch_size).with_options(_options())
+        return parsed.batch(self.evaluation_batch).with_options(_options())
 
     def _bounds(self, replica: int, left: int) -> tuple[int, int]:
         """Which of the `left` examples of a step are a replica's (of all workers)."""
@@ -184,8 +185,8 @@ class Pipeline:
     def _evaluated_slices(self, split: Split, steps: int) -> tf.data.Dataset:
         bounds = []
         for step in range(steps):
-            start = step * self.batch_size
-            left = min(self.batch_size, split.count - start)
+            start = step * self.evaluation_batch
+            left = min(self.evaluation_batch, split.count - start)
             bounds += [[start + edge for edge in self._bounds(replica, left)] for replica in self._mine()]
         examples = split.examples
         parts = tf.data.Dataset.from_tensor_slices(tf.constant(bounds, tf.int64))
@@ -194,8 +195,8 @@ class Pipeline:
         )
 
     def _evaluated_stream(self, split: Split, steps: int) -> tf.data.Dataset:
-        whole = split.count // self.batch_size * self.batch_size
-        rows = self.batch_size // self.share.all_replicas
+        whole = split.count // self.evaluation_batch * self.evaluation_batch
+        rows = self.evaluation_batch // self.share.all_replicas
         mine = self._mine()
         records = sources.dataset(split.source)
 
@@ -205,7 +206,7 @@ class Pipeline:
         batches = (
             records.take(whole)
             .enumerate()
-            .filter(lambda position, _: mine.start * rows <= position % self.batch_size < mine.stop * rows)
+            .filter(lambda position, _: mine.start * rows <= position % self.evaluation_batch < mine.stop * rows)
             .map(lambda _, record: parse(record), AUTOTUNE, deterministic=True)
             .batch(rows)
         )

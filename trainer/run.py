@@ -128,6 +128,7 @@ def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console)
             f"{rows} examples per replica don't fit the memory: each update is summed from {splits} micro-batches"
         )
     settings = settings.model_copy(update={"accumulate": splits})
+    loop.pipeline.evaluation_batch = settings.batch_size // splits
     keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
     with spread.scope():
         compiled = build(settings, hyperparameters, total)

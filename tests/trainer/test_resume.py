@@ -1,0 +1,117 @@
+"""Jobs that are killed, stopped, damaged, changed or finished, each compared with one that never was."""
+
+import pathlib
+import signal
+import time
+
+import jobs
+import pytest
+
+EVERY_6 = [*jobs.SHORT, "--checkpoint_every=6steps"]
+
+
+@pytest.fixture(scope="module")
+def whole(forks, tmp_path_factory) -> pathlib.Path:
+    """A job that ran to its end undisturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    job = forks.start([*EVERY_6, f"--job_dir={folder}"], folder / "log.txt")
+    assert job.wait() == 0, job.text
+    return folder
+
+
+def until(job, text: str) -> None:
+    """Wait until a job has said `text`, or has ended."""
+    while text not in job.text and job.poll() is None:
+        time.sleep(0.02)
+
+
+def assert_same(one: pathlib.Path, other: pathlib.Path) -> None:
+    assert jobs.differences(jobs.final_state(one / "checkpoints"), jobs.final_state(other / "checkpoints")) == []
+    assert jobs.curves(one / "logs") == jobs.curves(other / "logs")
+    assert jobs.result(one)["metrics"] == jobs.result(other)["metrics"]
+
+
+def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole, tmp_path):
+    flags = [*EVERY_6, f"--job_dir={tmp_path}"]
+    killed = forks.start(flags, tmp_path / "1.txt")
+    until(killed, "step 20/")
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    newest = max((tmp_path / "checkpoints").glob("ckpt-18.data*"))
+    newest.write_bytes(newest.read_bytes()[:-1000])
+    stopped = forks.start(flags, tmp_path / "2.txt")
+    until(stopped, "step 32/")
+    stopped.kill(signal.SIGTERM)
+    assert stopped.wait() == 143
+    assert "ckpt-18 can't be read" in stopped.text and "resuming at step 12 of 48" in stopped.text
+    assert "told to stop: saved step 32" in stopped.text
+    last = forks.start(flags, tmp_path / "3.txt")
+    assert last.wait() == 0, last.text
+    assert "resuming at step 32" in last.text
+    assert_same(whole, tmp_path)
+
+
+def test_a_finished_job_changes_nothing_and_more_epochs_go_on(forks, whole, tmp_path):
+    files = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file() and path.name != "log.txt"}
+    again = forks.start([*EVERY_6, f"--job_dir={whole}"], tmp_path / "again.txt")
+    assert again.wait() == 0
+    assert "this job is finished" in again.text
+    assert files == {path: path.read_bytes() for path in whole.rglob("*") if path.is_file() and path.name != "log.txt"}
+
+
+def test_another_job_s_checkpoint_is_one_sentence_saying_what_differs(forks, whole, tmp_path):
+    (tmp_path / "checkpoints").symlink_to(whole / "checkpoints")
+    other = forks.start([*EVERY_6, f"--job_dir={tmp_path}", "--batch_size=64", "--width=8"], tmp_path / "log.txt")
+    assert other.wait() == 2
+    (said,) = [line for line in other.text.splitlines() if line.startswith("ERROR")]
+    assert "--batch_size was 32, is 64" in said and "--width was 32, is 8" in said and "--fresh" in said
+
+
+def test_fresh_sets_aside_and_says_where_and_changed_flags_are_listed(forks, tmp_path):
+    flags = ["--epochs=1", "--examples_per_epoch=128", f"--job_dir={tmp_path}"]
+    assert forks.start(flags, tmp_path / "1.txt").wait() == 0
+    more = forks.start([*flags, "--epochs=2", "--learning_rate=0.001"], tmp_path / "2.txt")
+    assert more.wait() == 0
+    assert "it goes on to --epochs=2" in more.text and "--learning_rate was 0.002, is 0.001" in more.text
+    fresh = forks.start([*flags, "--fresh"], tmp_path / "3.txt")
+    assert fresh.wait() == 0
+    assert "set aside: " in fresh.text and "resuming" not in fresh.text
+    assert len(list(tmp_path.glob("checkpoints-*"))) == len(list(tmp_path.glob("result-*.json"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_three_workers_one_killed_all_end_with_the_same_bits(forks, tmp_path, number):
+    flags = [*EVERY_6, "--batch_size=30", "--peer_timeout_s=10"]
+
+    def start(name: str, run: int) -> list:
+        environs = jobs.cluster(3)
+        return [
+            forks.start([*flags, f"--job_dir={tmp_path / name}"], tmp_path / f"{name}-{run}-{i}.txt", environ)
+            for i, environ in enumerate(environs)
+        ]
+
+    assert [job.wait() for job in start("whole", 0)] == [0, 0, 0]
+    first = start("cut", 0)
+    until(first[0], "step 20/")
+    first[2].kill(number)
+    codes = [job.wait() for job in first]
+    assert codes == ([143, 143, 143] if number == signal.SIGTERM else [1, 1, -9])
+    if number == signal.SIGKILL:
+        assert "another worker is gone" in first[0].text
+    assert [job.wait() for job in start("cut", 1)] == [0, 0, 0]
+    assert_same(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_worker_that_hangs_is_told_by_the_others(forks, tmp_path):
+    jobs_ = [
+        forks.start([*jobs.SHORT, "--peer_timeout_s=5", f"--job_dir={tmp_path}"], tmp_path / f"{i}.txt", environ)
+        for i, environ in enumerate(jobs.cluster(2))
+    ]
+    until(jobs_[0], "step 8/")
+    jobs_[1].kill(signal.SIGSTOP)
+    code = jobs_[0].wait()
+    jobs_[1].kill(signal.SIGCONT)
+    jobs_[1].wait()
+    assert code == 1, jobs_[0].text
+    assert "has not answered for --peer_timeout_s=5 seconds" in jobs_[0].text
