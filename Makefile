@@ -81,6 +81,10 @@ shell-cpu shell-gpu shell-tpu: shell-%: $(VENV)/dev.stamp
 benchmark-images: $(VENV)/dev.stamp ## sizes of the images, time to rebuild after a change, time to the first step
 	@$(BIN)/python benchmarks/images.py $(ARGS)
 
+.PHONY: batch-size
+batch-size: $(VENV)/cpu.stamp ## the largest batch that fits one device here; ARGS="--precision=mixed_bfloat16" passes flags
+	@$(BIN)/python -m trainer.memory $(ARGS)
+
 ##@ Check
 
 .PHONY: test
@@ -94,6 +98,10 @@ test-all: $(VENV)/dev.stamp ## the tests that `make test` leaves out: slow ones,
 .PHONY: validate
 validate: $(VENV)/dev.stamp ## everything wrong with the job files, offline; CONFIG=gpu for one of them
 	@$(BIN)/python -m launch validate $(if $(CONFIG),configs/$(CONFIG).yaml,configs/*.yaml) $(ARGS)
+
+.PHONY: chaos
+chaos: $(VENV)/dev.stamp ## kill jobs at random moments and compare what they end with; ROUNDS=60
+	@$(BIN)/python tests/chaos.py --rounds=$(or $(ROUNDS),60) $(ARGS)
 
 .PHONY: lint
 lint: $(VENV)/dev.stamp ## ruff over every Python file, hadolint over the Dockerfiles

@@ -191,9 +191,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         grads = [_times(gradient, ratio) for gradient in grads]
         self.kept = list(zip(grads, variables, strict=True))
         self.gradient_norm.assign(norm)
-        place = tf.one_hot(tf.cast(self.inner.iterations.value, tf.int64) % TRACED, TRACED, True, False, dtype=tf.bool)
-        self.norms.assign(tf.where(place, norm, self.norms))
-        self._note_bad(finite)
+        self._note_bad(norm, finite)
         if self.replicas == 1:
             self._apply_if_good(grads, variables, finite, self.inner.apply)
         elif _updates_by_step(self.inner):
@@ -218,10 +216,12 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
             self.agreed.assign(summed[-1])
         return summed[: len(grads)]
 
-    def _note_bad(self, finite: tf.Tensor) -> None:
+    def _note_bad(self, norm: tf.Tensor, finite: tf.Tensor) -> None:
         """Remember the first step whose gradient no smaller loss scale would have saved."""
         bad = ~finite & (self.scale <= 1) if self.scales_loss else ~finite
         step = tf.cast(self.inner.iterations.value, tf.int64)
+        place = tf.equal(tf.range(TRACED, dtype=tf.int64), step % TRACED)
+        self.norms.assign(tf.where(place, norm, self.norms))
         self.first_bad_step.assign(tf.where(bad & (self.first_bad_step < 0), step, self.first_bad_step))
         self.agreed.assign_add(tf.where(bad, BAD, 0.0))  # ends the call, so that what was bad can be looked at
 

@@ -118,10 +118,10 @@ def test_a_read_only_folder_is_told(tmp_path):
     try:
         probe.write_text("")
     except PermissionError:
-        with pytest.raises(storage.RefusedError, match="can't write to .*locked: Permission denied"):
+        with pytest.raises(storage.RefusedError, match=r"can't write to .*locked: Permission denied"):
             storage.check((), (str(folder),))
     else:  # root may write anywhere: /proc refuses even root
-        with pytest.raises(storage.RefusedError, match="can't write to /proc/trainyard"):
+        with pytest.raises(storage.RefusedError, match=r"can't write to /proc/trainyard"):
             storage.check((), ("/proc/trainyard",))
 
 
