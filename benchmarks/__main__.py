@@ -10,6 +10,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 SUBJECTS = {
     "loop": ("benchmarks.loop", "steps/s: our loop, Keras fit, fit with steps_per_execution=32, a bare tf.function"),
     "start": ("benchmarks.start", "start to the first step, and peak memory, against a plain Keras script"),
+    "faults": ("benchmarks.faults", "what checkpoints and the look for NaN cost, as shares of the throughput"),
     "input": ("benchmarks.images_input", "20,000 JPEGs: our pipeline against tf.data's decode alone"),
 }
 

@@ -1,27 +1,17 @@
 """What safety costs: checkpoints at one every 30 s, and the look at every gradient for NaN.
 
-    python benchmarks/faults.py [--seconds=60]
-
-Rows of name, ratio (share of throughput lost), wanted, ok. A checkpoint's cost is the time that training stood still
-for one plus what the writing thread took from it, over 30 s; the look's is measured on the same loop without it.
+The ratio is the share of throughput lost. A checkpoint's is the time that training stood still for one plus what the
+writing thread took from it, over 30 s; the look's is measured on the same loop without it, turn by turn.
 """
 
-import argparse
-import json
-import os
-import pathlib
 import statistics
-import sys
 import tempfile
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import keras
 import tensorflow as tf
 
+from benchmarks.rows import Row, interleaved, ratio
 from trainer import data, flags, loop, run, update
 from trainer.checkpoint import Checkpoints
 from trainer.pipeline import Pipeline, Share
@@ -59,17 +49,14 @@ def seconds(made: loop.Loop, iterator: object) -> float:
     return time.perf_counter() - start
 
 
-def look_cost(budget_s: float) -> float:
-    """Share of the throughput that the look at gradients takes: medians of turns taken one by one."""
-    pairs = [(made, made.iterator(made.step, 10**6)) for made in (make(), without_look())]
-    for made, iterator in pairs:
-        seconds(made, iterator)
-    times: tuple[list[float], list[float]] = ([], [])
-    until = time.monotonic() + budget_s
-    while time.monotonic() < until or len(times[0]) < 5:
-        for kept, (made, iterator) in zip(times, pairs, strict=True):
-            kept.append(seconds(made, iterator))
-    return 1 - min(times[1]) / min(times[0])
+def look_cost(repeats: int = 25) -> float:
+    """Share of the throughput that the look at every gradient and loss takes."""
+    pairs = {"with": make(), "without": without_look()}
+    iterators = {name: made.iterator(made.step, 10**6) for name, made in pairs.items()}
+    contenders = {name: lambda name=name: seconds(pairs[name], iterators[name]) for name in pairs}
+    interleaved(contenders, 1)
+    times = interleaved(contenders, repeats)
+    return 1 - 1 / ratio(times["with"], times["without"])
 
 
 def checkpoint_cost(repeats: int = 8) -> float:
@@ -90,19 +77,9 @@ def checkpoint_cost(repeats: int = 8) -> float:
     return max(0.0, statistics.median(lost)) / EVERY_S
 
 
-def main() -> int:
-    """Print the rows; 1 where one is over."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="for the NaN check")
-    options = parser.parse_args()
-    rows = [
-        ("checkpoint every 30 s", checkpoint_cost(), 0.03),
-        ("NaN check", look_cost(options.seconds), 0.01),
+def measure() -> list[Row]:
+    """The two rows."""
+    return [
+        Row("throughput lost to a checkpoint every 30 s", checkpoint_cost(), 0.03, at_least=False),
+        Row("throughput lost to the look for NaN at every step", look_cost(), 0.01, at_least=False),
     ]
-    for name, ratio, wanted in rows:
-        print(json.dumps({"name": name, "ratio": round(ratio, 5), "wanted": wanted, "ok": ratio <= wanted}))
-    return int(any(ratio > wanted for _, ratio, wanted in rows))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
