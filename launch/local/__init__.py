@@ -46,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse the job; 0 where it succeeds, 1 where it fails, 130 where a person stopped it."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from launch import project, rehearsed, spec
     from launch.console import console
     from launch.local import lock, meanwhile, signals
@@ -75,7 +77,8 @@ def run(options: argparse.Namespace) -> int:
         preemptions=options.preempt,
         restarts=options.restarts,
     )
-    begun = rehearsed.state()
+    asked = ThreadPoolExecutor(1)
+    begun = asked.submit(rehearsed.state)  # git takes its time, the replicas needn't wait for it
     everyone = [replica.name for replica in rehearsal.replicas()]
     held = lock.hold(output)
     stream = Stream(console(), everyone, output / "replicas")
@@ -88,9 +91,10 @@ def run(options: argparse.Namespace) -> int:
     finally:
         stream.close()
         held.close()
+        asked.shutdown(wait=False)
     _report(outcome, output)
     if outcome.code == 0:
-        rehearsed.remember(file.file, *begun)
+        rehearsed.remember(file.file, *begun.result())
     return outcome.code
 
 

@@ -117,15 +117,18 @@ def python_folder(folder: Path) -> Path:
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback address that nothing uses now, taken at random so that two jobs seldom meet."""
     found: list[int] = []
-    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+    dice = random.SystemRandom()  # not the seeded one: two jobs that seed alike must not meet
+    for _ in range(100 * count):
         if len(found) == count:
             break
+        port = dice.choice(PORTS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if port not in found:
             found.append(port)
     if len(found) < count:
         raise PlanError(f"{count} free ports were needed on 127.0.0.1, {len(found)} were found")
