@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from launch import document, machines, project
+from launch import machines, parse, project
 from launch.document import Document, Finding, Mark, Path, UnreadableError
 
 __all__ = ["Finding", "JobFile", "Mark", "Path", "Pool", "UnreadableError", "api_types", "dig", "read"]
@@ -194,7 +194,7 @@ def read(file: str, variables: Mapping[str, str] | None = None) -> JobFile:
     """
     values = project.variables(file) if variables is None else variables
     filler = _Filler(file, values)
-    doc = document.read(file, filler)
+    doc = parse.read(file, filler)
     doc.findings.extend(filler.findings)
     return JobFile(doc, tell_kind(doc.data), filler.missing, frozenset(filler.used))
 

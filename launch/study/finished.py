@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from launch import document
+from launch import parse
 from launch.errors import LaunchError
 from launch.study.narrow import Trial
 
@@ -72,5 +72,5 @@ def template(job: Mapping) -> dict:
     """The file that the study came from, its variables not filled in, where it is still there; else the study."""
     source = Path(str(job.get("source", "")))
     if job.get("source") and source.is_file():
-        return document.read(str(source), lambda text, mark: text).data
+        return parse.read(str(source), lambda text, mark: text).data
     return {key: job[key] for key in KEPT if key in job}
