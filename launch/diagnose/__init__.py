@@ -1,7 +1,7 @@
 """`launch diagnose`: what did fail, said from the log.
 
     python -m launch diagnose job.log            a file: plain, JSON lines, gzip
-    python -m launch diagnose 1234567890         a job on Vertex AI, by its id or full name
+    python -m launch diagnose 1234567890         a job on Vertex AI: its id, full name, or the name from submit
     some command 2>&1 | python -m launch diagnose
 
 Exit code 0: the log was read, whatever it says; 2: there is no log.
@@ -20,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "log", nargs="?", default="-", metavar="FILE|JOB|-", help="a log file, a job's id or full name, or - for a pipe"
     )
     parser.add_argument("--json", action="store_true", help='print {"causes": [...]}, most likely first')
-    parser.add_argument("--project", default="", help="the job's project, where project.env doesn't say")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.log == "-" and sys.stdin.isatty():
         raise LaunchError("diagnose reads a FILE, a JOB or a pipe; none came. For example: make diagnose FILE=job.log")
     known = project.settings()
-    report = read(options.log, options.project or known.get("PROJECT", ""))
+    report = read(options.log)
     if options.json:
         print(json.dumps({"causes": [finding.as_dict() for finding in report.findings]}, indent=2, ensure_ascii=False))
     else:
@@ -40,14 +39,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def read(log: str, project: str = ""):
+def read(log: str):
     """The report of a file, a job or, for "-", standard input. Raises LaunchError where there is no log."""
     import pathlib
 
     from launch.diagnose import fetch, report, source
 
-    if fetch.is_job(log) and not pathlib.Path(log).exists():
-        with fetch.fetch(log, project) as stream:
+    if log != "-" and not pathlib.Path(log).exists() and fetch.is_job(log):
+        with fetch.fetch(log) as stream:
             return report.read(stream)
     try:
         with source.opened(log, sys.stdin.buffer) as stream:

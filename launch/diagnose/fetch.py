@@ -1,63 +1,50 @@
-"""The log of a job on Vertex AI, through gcloud.
+"""The log of a job on Vertex AI, with the error that the job itself carries, through gcloud."""
 
-The filter is the one that `gcloud ai custom-jobs stream-logs` uses; a tuning job's trials write under ids of
-their own, which its description names.
-"""
-
+import json
 import re
-import shutil
 import subprocess
 import tempfile
 from typing import BinaryIO
 
+from launch import vertex
 from launch.errors import LaunchError
 
-NAME = re.compile(
-    r"(?:projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)/(?:customJobs|hyperparameterTuningJobs)/)?(?P<id>\d+)"
-)
 ENTRIES = 20_000
+NAME = re.compile(r"projects/[^/]+/locations/[^/]+/\w+/\d+|[a-z0-9][a-z0-9-]*")
 
 
 def is_job(text: str) -> bool:
-    """Whether the text is a job's id or its full name."""
+    """Whether the text can name a job: an id, a full name, or the name that submit gave it."""
     return bool(NAME.fullmatch(text))
 
 
 def log_filter(job: str) -> str:
-    """Cloud Logging's filter for all replicas of a job."""
+    """Cloud Logging's filter for all replicas of a job, as `gcloud ai custom-jobs stream-logs` has it."""
     return f'resource.type="ml_job" AND resource.labels.job_id="{job}"'
 
 
-def command(job: str, project: str = "") -> list[str]:
-    """The gcloud command that prints the log, the newest ENTRIES entries of it, one JSON object an entry."""
-    match = NAME.fullmatch(job)
-    project = match["project"] or project
-    return [
-        "gcloud", "logging", "read", log_filter(match["id"]),
-        f"--limit={ENTRIES}", "--order=desc", "--freshness=30d", "--format=json",
-        *([f"--project={project}"] if project else []), "--quiet",
-    ]  # fmt: skip
-
-
-def fetch(job: str, project: str = "") -> BinaryIO:
-    """The job's log as a temporary file at its start. Raises LaunchError with gcloud's words."""
-    if not shutil.which("gcloud"):
-        raise LaunchError(
-            "gcloud isn't installed, and a job's log comes through it. Fix: install the Google Cloud CLI, or save the "
-            "log from the console and give the file: make diagnose FILE=job.log"
-        )
+def fetch(text: str) -> BinaryIO:
+    """The newest ENTRIES log entries of a job, and its own error, as a temporary file. Raises LaunchError."""
+    job = vertex.find(text)
+    described = vertex.describe(job)
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-    done = subprocess.run(command(job, project), stdout=spool, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    if done.returncode:
+    command = ["gcloud", "logging", "read", log_filter(job.id), f"--project={job.project}", f"--limit={ENTRIES}"]
+    command += ["--order=desc", "--freshness=30d", "--format=json", "--quiet"]
+    done = subprocess.run(command, stdout=spool, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    said = done.stderr.decode("utf-8", "replace")
+    error = (described.get("error") or {}).get("message", "")
+    if error:
+        entry = {"severity": "ERROR", "timestamp": described.get("endTime", ""), "message": error}
+        spool.write(b"\n" + json.dumps(entry).encode() + b"\n")
+    elif done.returncode:
         spool.close()
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise LaunchError(f"gcloud could not read the log of job {job}: " + " ".join(said[:6]))
-    if spool.tell() < 8:
+        raise vertex.GcloudError(said, "gcloud logging read")
+    elif spool.tell() < len("[{}]"):
         spool.close()
         raise LaunchError(
-            f"job {job} has no log entry of the last 30 days. Is the id right, and the project "
-            f"({project or 'gcloud config get project'})? A job whose account lacks roles/logging.logWriter writes "
-            f"none; a job that never started has its reason in `gcloud ai custom-jobs describe {job}`."
+            f"job {job.id} is {vertex.state(described)} and has no log of the last 30 days. A job whose account lacks "
+            "roles/logging.logWriter writes none.",
+            exit_code=1,
         )
     spool.seek(0)
     return spool
