@@ -149,6 +149,14 @@ list: $(VENV)/dev.stamp ## the newest jobs and studies
 diagnose: $(VENV)/dev.stamp ## what made a job fail; JOB=ID or FILE=job.log, or a log on standard input
 	@$(BIN)/python -m launch diagnose $(or $(FILE),$(JOB),-) $(ARGS)
 
+.PHONY: demo-failure
+demo-failure: $(VENV)/dev.stamp ## provoke one of the seven failures here, N=1 to 7, and see what is said about it
+	@$(BIN)/python -m launch demo $(or $(N),6)
+
+.PHONY: troubleshooting
+troubleshooting: $(VENV)/dev.stamp ## write docs/troubleshooting.md from launch/causes.yaml
+	@$(BIN)/python -m launch.diagnose.pages
+
 ##@ Keep up
 
 .PHONY: audit

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cancel": ("launch.cancel", "ask for a job's end"),
     "list": ("launch.listing", "the newest jobs and studies"),
     "diagnose": ("launch.diagnose", "what made a job fail, said from its log"),
+    "demo": ("launch.diagnose.demo", "provoke one of the seven failures here, and see what is said about it"),
 }
 
 

@@ -70,6 +70,8 @@ def quiet(raw: bytes, line: bytes) -> bool:
     """Whether the line says that it isn't the end: it will be tried again, or it is a warning."""
     if RETRYING.search(line):
         return True
+    if b"OP_REQUIRES failed" in line:  # TensorFlow's own word for an operation that failed
+        return False
     value = decoded(raw)
     if value and "severity" in value:
         return str(value["severity"]).upper() in ("WARNING", "DEBUG")
