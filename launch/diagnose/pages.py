@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from launch.diagnose.causes import FILE, SEVEN, Cause, Sign, load
 
@@ -12,15 +11,16 @@ PAGE = ROOT / "docs" / "troubleshooting.md"
 MESSAGES = ROOT / "tests" / "launch" / "data"
 OPENING = """# Troubleshooting
 
-What a job's log says, what it means and what to do. This page is made from [launch/causes.yaml](../launch/causes.yaml) by
-`make troubleshooting`; don't edit it by hand. The same knowledge reads a log for you:
+What a job's log says, what it means and what to do. This page is made from
+[launch/causes.yaml](../launch/causes.yaml) by `make troubleshooting`; don't edit it by hand. The same
+knowledge reads a log for you:
 
     make diagnose FILE=job.log          # a file: plain, JSON lines, gzip, 100 MB in a few seconds
     make diagnose JOB=1234567890        # a job on Vertex AI: its log, and the error that it carries
     make train 2>&1 | make diagnose     # a pipe
 
-It prints the most likely cause first: the line that shows it, which of the [seven failures](seven-failures.md) it is, and what
-to do, with the names from the log in the commands. `ARGS=--json` prints the same for a program.
+It prints the most likely cause first: the line that shows it, which of the [seven failures](seven-failures.md)
+it is, and what to do, with the names from the log in the commands. `ARGS=--json` prints the same for a program.
 """
 
 
@@ -32,7 +32,7 @@ def examples() -> dict[str, list[str]]:
             sample = json.loads(line)
             first = max(sample["text"].splitlines(), key=len).strip()
             found.setdefault(sample["cause"], []).append(first if len(first) <= 150 else first[:147] + "...")
-    return {cause: sorted(set(texts), key=len)[-2:] for cause, texts in found.items()}
+    return {cause: sorted(set(texts), key=lambda text: (len(text), text))[-2:] for cause, texts in found.items()}
 
 
 def page() -> str:
@@ -65,7 +65,8 @@ def _section(cause: Cause, signs: tuple[Sign, ...], seen: list[str]) -> Iterator
     )
     for advice in dict.fromkeys(sign.advice for sign in signs if sign.cause is cause):
         if advice != cause.advice:
-            yield f"\n**Also: {advice.tip}** {advice.explanation if advice.explanation != cause.advice.explanation else ''}\n\n"
+            more = advice.explanation if advice.explanation != cause.advice.explanation else ""
+            yield f"\n**Also: {advice.tip}** {more}\n\n"
             yield "".join(f"{number}. {fix}\n" for number, fix in enumerate(advice.fixes, 1))
     if cause.links:
         yield "\n" + " ".join(f"<{link}>" for link in cause.links) + "\n"
