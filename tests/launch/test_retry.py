@@ -1,9 +1,12 @@
 """submit --retry: the real gcloud against a stand-in API; only the waiting is the test's own."""
 
+import functools
+
 import pytest
 
 from launch import __main__ as cli
-from launch import project, request, retry, spec
+from launch import preflight, project, request, retry, spec
+from launch.checks import Check
 from launch.errors import LaunchError
 from launch.retry import places, reasons
 from tests.google_world import PERIMETER_DENIAL, Google, perimeter
@@ -86,7 +89,7 @@ def cloud(api, *tries):
 
 
 def created_in(api):
-    return [call["region"] for call in api.calls if call.method == "POST"]
+    return [call["region"] for call in api.calls if call.method == "POST" and call.path.endswith("/customJobs")]
 
 
 def test_a_rate_limit_is_waited_out(api):
@@ -182,6 +185,27 @@ def test_from_the_command_line(api, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert "us-central1: PENDING\nus-central1: RUNNING\n" in told
     assert cli.main(["submit", FILE, "--retry_for=soon", *given]) == 2
+
+
+def test_what_preflight_says_of_a_fresh_change_is_waited_for_too():
+    clock = Time()
+    fresh = Check("perimeter change", "failure", "fence changed 5 min ago", "wait 10 min", "sleep 600")
+    other = Check("act as", "failure", "user:me may not act as train@yard")
+    assert retry.wait_for_perimeter([fresh, other], clock) == [other]
+    assert clock.slept == [600]
+
+
+def test_a_failure_that_preflight_finds_stops_the_submission(api, monkeypatch, capsys):
+    google = Google(api)
+    google.act_as = []
+    monkeypatch.setenv("TRAINYARD_REGISTRY_ENDPOINT", api.address)
+    # what waits here is the machine, not Google
+    monkeypatch.setattr(preflight, "look", functools.partial(preflight.look, timeout_s=300))
+    given = [f"--set={name}={value}" for name, value in VALUES.items()]
+    assert cli.main(["submit", FILE, *given]) == 1
+    told = capsys.readouterr().out
+    assert "may not act as" in told and "Not submitted" in told
+    assert created_in(api) == []
 
 
 @pytest.mark.parametrize(
