@@ -4,19 +4,19 @@ import ctypes
 from pathlib import Path
 
 from trainer.doctor import driver, libraries, loader
-from trainer.doctor.installed import TensorFlow, nvidia_folders, within
+from trainer.doctor.installed import TensorFlow, nvidia_folders, version_of, within
 from trainer.doctor.libraries import pip
 from trainer.doctor.result import Check
 
 
 def checks(tensorflow: TensorFlow, deep: bool) -> list[Check]:
-    """Every check of a GPU environment; `deep` opens each library, otherwise only the three that are asked."""
+    """Every check of a GPU environment; `deep` opens each library, otherwise only CUDA's and cuDNN's front."""
     built = _numbers(str(tensorflow.build.get("cuda_version", "")))
     if not built:
         return []  # a build without CUDA: said by the check of TensorFlow itself
     opens = [tensorflow.folder / name for name in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")]
     folders = loader.search_folders(opens)
-    found = [_cuda(built, folders), _cudnn(tensorflow, folders), _nccl(tensorflow, folders)]
+    found = [_cuda(built, folders), _cudnn(tensorflow, folders), _nccl(tensorflow, folders, deep)]
     found += libraries.checks(built[0], tensorflow, folders, deep)
     return [*found, libraries.compiler(tensorflow), driver.check(built)]
 
@@ -62,16 +62,19 @@ def _other_cudnn(major: int, tensorflow: TensorFlow, folders: list[Path]) -> str
     return ""
 
 
-def _nccl(tensorflow: TensorFlow, folders: list[Path]) -> Check:
+def _nccl(tensorflow: TensorFlow, folders: list[Path], deep: bool) -> Check:
+    """NCCL's version: its own call, or at start its wheel's, since opening 250 MB takes a cold disk seconds."""
     package = "nvidia-nccl-cu12"
     wanted = tensorflow.wants(package) or ">=2,<3"
-    library = loader.load(loader.find("libnccl.so.2", folders))
-    if isinstance(library, str):
-        return Check("NCCL", "failure", library, wanted, pip(package, wanted))
-    version = ctypes.c_int()
-    library.ncclGetVersion(ctypes.byref(version))
-    number = version.value  # 22707 is 2.27.7
-    text = f"{number // 10000}.{number % 10000 // 100}.{number % 100}"
+    text = "" if deep else version_of(package)
+    if not text:
+        library = loader.load(loader.find("libnccl.so.2", folders))
+        if isinstance(library, str):
+            return Check("NCCL", "failure", library, wanted, pip(package, wanted))
+        version = ctypes.c_int()
+        library.ncclGetVersion(ctypes.byref(version))
+        number = version.value  # 22707 is 2.27.7
+        text = f"{number // 10000}.{number % 10000 // 100}.{number % 100}"
     fits = within(text, wanted)
     return Check("NCCL", "ok" if fits else "failure", text, wanted, "" if fits else pip(package, wanted))
 
