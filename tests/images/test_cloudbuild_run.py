@@ -143,8 +143,12 @@ def empty_engine():
     home = pathlib.Path(tempfile.mkdtemp(prefix="engine-"))  # a short path: a socket's has 108 characters at most
     host = f"unix://{home}/sock"
     flags = [f"--data-root={home}/data", f"--exec-root={home}/exec", f"--pidfile={home}/pid", f"--host={host}"]
+    # docker0 is the first engine's: it makes a bridge for this one too.
+    bridge = f"ty{uuid.uuid4().hex[:8]}"
+    option = f"--opt=com.docker.network.bridge.name={bridge}"
+    subprocess.run(["docker", "network", "create", option, bridge], check=True, capture_output=True)
     with (home / "log").open("w") as log:
-        command = ["dockerd", *flags, "--bridge=none", "--iptables=false", "--ip6tables=false"]
+        command = ["dockerd", *flags, f"--bridge={bridge}", "--iptables=false", "--ip6tables=false"]
         engine = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         began = time.monotonic()
@@ -156,6 +160,7 @@ def empty_engine():
     finally:
         engine.terminate()
         engine.wait()
+        subprocess.run(["docker", "network", "rm", bridge], capture_output=True)
         shutil.rmtree(home, ignore_errors=True)
 
 
