@@ -1,6 +1,7 @@
 """The other workers: one that is gone or hangs, one that is slower than the rest, and stopping together."""
 
 import os
+import re
 import statistics
 import sys
 import time
@@ -34,7 +35,9 @@ def leave(code: int) -> None:
 
 def explain(error: tf.errors.OpError, peer_timeout_s: float) -> str:
     """One sentence for a collective operation that failed."""
-    lines = [line.split("[[")[0].strip() for line in (error.message or str(error)).split("\n")]
+    lines = [
+        re.sub(r"\{\{.*?\}\}|\[\[.*|\[Op:.*", "", line).strip() for line in (error.message or str(error)).split("\n")
+    ]
     telling = [line for line in lines if line and not line.startswith(("Graph execution", "Detected at", "File "))]
     said = telling[0][:240] if telling else type(error).__name__
     return (

@@ -40,6 +40,8 @@ def callback_state(callback: keras.callbacks.Callback) -> dict[str, Any]:
 
 def restore_callback(callback: keras.callbacks.Callback, state: dict[str, Any]) -> None:
     """Give a callback back what `callback_state` took; call it after on_train_begin, which resets."""
+    if getattr(callback, "monitor_op", "") is None and hasattr(callback, "_set_monitor_op"):
+        callback._set_monitor_op()  # Keras would do so after the next epoch, and forget the best value with it
     for name, value in state.items():
         setattr(callback, name, _unpack(value))
 
