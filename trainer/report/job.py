@@ -65,7 +65,7 @@ class JobReport:
     def wants_gradients(self, epoch: int) -> bool:
         """Whether the last step of an epoch (counted from 0) is to hand out its gradients."""
         every = self.settings.histogram_epochs
-        # the same at every worker, though only the chief writes: the step that hands gradients out is one of all workers
+        # the same at every worker, though only the chief writes: the step that hands them out is one of all workers
         return bool(every and (epoch + 1) % every == 0)
 
     def epoch(self, epoch: int, step: int, logs: dict[str, float], gradients: dict[str, Any] | None) -> None:
