@@ -6,8 +6,9 @@
 import os
 import sys
 
-from trainer import cluster, flags
+from trainer import cluster, doctor, flags
 from trainer.interrupt import Interrupt
+from trainer.settings import Settings
 
 DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 
@@ -24,12 +25,25 @@ def main(argv: list[str] | None = None) -> int:
     except (flags.FlagError, cluster.ClusterError) as error:
         print(error, file=sys.stderr)
         return UNUSABLE
+    if _unfit(settings):
+        return UNUSABLE
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")
     with Interrupt() as interrupt:
         from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
 
         return run.run(settings, hyperparameters, here, interrupt)
+
+
+def _unfit(settings: Settings) -> bool:
+    """Say what the doctor finds wrong with this environment; whether that ends the job before it begins."""
+    wrong = [check for check in doctor.check() if check.status == "failure"]
+    for check in wrong:
+        print(f"{check.name}: {check.found}, wanted {check.wanted}; {check.fix}", file=sys.stderr)
+    if wrong and settings.require_accelerator == "no":
+        print("training all the same: --require_accelerator=no", file=sys.stderr)
+        return False
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+"""The entry point: exit codes, and what is said before TensorFlow is imported."""
+
+import pytest
+
+from trainer import doctor, task
+from trainer.doctor import Check
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """An environment whose cuDNN is not TensorFlow's, and a run that ends at once."""
+    finding = Check("cuDNN", "failure", "8.9.7", "9.3 or newer", "build from requirements/gpu.lock")
+    monkeypatch.setattr(doctor, "check", lambda: [Check("Python", "ok", "3.12"), finding])
+    import trainer.run
+
+    monkeypatch.setattr(trainer.run, "run", lambda *_: 0)
+
+
+def test_an_environment_that_is_not_fit_ends_the_job_with_the_fix(broken, capsys):
+    assert task.main([]) == task.UNUSABLE
+    assert capsys.readouterr().err == "cuDNN: 8.9.7, wanted 9.3 or newer; build from requirements/gpu.lock\n"
+
+
+def test_it_trains_all_the_same_where_that_is_asked_for_and_says_so(broken, capsys):
+    assert task.main(["--require_accelerator=no"]) == task.DONE
+    assert "training all the same" in capsys.readouterr().err
+
+
+def test_a_cluster_that_can_not_be_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setenv("TF_CONFIG", "{not json")
+    assert task.main([]) == task.UNUSABLE
+    assert capsys.readouterr().err.startswith("TF_CONFIG is not JSON")
+
+
+def test_help_lists_the_flags(capsys):
+    assert task.main(["--help"]) == task.DONE
+    assert "--learning_rate=number" in capsys.readouterr().out
