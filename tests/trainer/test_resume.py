@@ -115,3 +115,40 @@ def test_a_worker_that_hangs_is_told_by_the_others(forks, tmp_path):
     jobs_[1].wait()
     assert code == 1, jobs_[0].text
     assert "has not answered for --peer_timeout_s=5 seconds" in jobs_[0].text
+
+
+@pytest.mark.slow
+def test_the_best_stays_beside_the_newest(forks, tmp_path):
+    flags = [*EVERY_6, "--keep_checkpoints=1", "--keep_best=min:val_accuracy", f"--job_dir={tmp_path}"]
+    job = forks.start(flags, tmp_path / "log.txt")
+    assert job.wait() == 0, job.text
+    steps = sorted(int(path.stem.split("-")[1]) for path in (tmp_path / "checkpoints").glob("*.index"))
+    assert steps == [16, 48]  # the worst accuracy, which min: calls the best, is the first epoch's
+
+
+@pytest.mark.slow
+def test_a_cloud_job_restarted_with_fresh_goes_on(forks, tmp_path):
+    flags, cloud = [*EVERY_6, "--fresh", f"--job_dir={tmp_path}"], {"CLOUD_ML_JOB_ID": "77"}
+    first = forks.start(flags, tmp_path / "1.txt", cloud)
+    until(first, "step 20/")
+    first.kill()
+    first.wait()
+    again = forks.start(flags, tmp_path / "2.txt", cloud)
+    assert again.wait() == 0, again.text
+    assert "--fresh is passed over" in again.text and "resuming at step" in again.text
+    last = forks.start(flags, tmp_path / "3.txt", cloud)
+    assert last.wait() == 0 and "this job is finished" in last.text
+
+
+@pytest.mark.slow
+def test_a_clock_set_back_does_not_matter(forks, whole, tmp_path):
+    flags = [*EVERY_6, f"--job_dir={tmp_path}"]
+    killed = forks.start(flags, tmp_path / "1.txt")
+    until(killed, "step 20/")
+    killed.kill()
+    killed.wait()
+    back = "import time; plain = time.time; time.time = lambda: plain() - 10_000_000"
+    last = forks.start(flags, tmp_path / "2.txt", setup=back)
+    assert last.wait() == 0, last.text
+    assert "resuming at step" in last.text
+    assert_same(whole, tmp_path)
