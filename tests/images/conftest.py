@@ -78,7 +78,7 @@ def launch(tree):
 
 @pytest.fixture(scope="session")
 def images(engine, launch):
-    """A function: architecture -> its image, built once in the session by `launch image build`."""
+    """A function: architecture -> its image, built once in the session by `launch image build`; untagged at the end."""
     built = {}
 
     def image(kind):
@@ -88,7 +88,9 @@ def images(engine, launch):
             built[kind] = ran.stdout.rpartition("built ")[2].partition(",")[0]
         return built[kind]
 
-    return image
+    yield image
+    for name in built.values():  # what was built stays in the build cache
+        docker("rmi", "--force", name, check=False)
 
 
 @pytest.fixture
