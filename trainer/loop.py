@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from trainer.pipeline import Pipeline
-from trainer.update import TRACED, WholeBatchOptimizer, replica_local
+from trainer.update import TRACED, WholeBatchOptimizer, replica_local, shares_variables
 
 EXTRAS = 16  # values besides the metrics that a train_step may return
 
@@ -33,6 +33,7 @@ class Loop:
         self.prepare()
         self._train_call = tf.function(self._train_steps)
         self._test_call = tf.function(self._test_step)
+        self._read_rows, self._write_rows = tf.function(self._gather_rows), tf.function(self._scatter_rows)
         self._look_call = tf.function(self._train_one)
         self.test_graph: Any = None  # the concrete function of the evaluation step, once it has run
         self._waited = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -47,21 +48,26 @@ class Loop:
         zeros = tf.nest.map_structure(lambda leaf: tf.zeros([1, *leaf.shape[1:]], leaf.dtype), spec)
         with self.strategy.scope():
             if not self.model.built:
-                self.strategy.run(lambda batch: self.model(keras.utils.unpack_x_y_sample_weight(batch)[0]), (zeros,))
+                self._once(lambda batch: self.model(keras.utils.unpack_x_y_sample_weight(batch)[0]), zeros)
             self.optimizer.build(self.model.trainable_variables)
-            self.extras = tf.Variable(
-                tf.zeros([EXTRAS]),
-                trainable=False,
-                synchronization=tf.VariableSynchronization.ON_READ,
-                aggregation=tf.VariableAggregation.MEAN,
-            )
+            self.extras = self._extras_variable()
             self.losses = replica_local(tf.zeros([TRACED, 2]), tf.float32, "losses")  # (total, count) after each step
-        self.strategy.run(self.model.test_step, args=(zeros,))
+        self._once(self.model.test_step, zeros)
         self.model.reset_metrics()
         means = [m for m in self.model.metrics if m.name == "loss" and isinstance(m, keras.metrics.Mean)]
         self.loss_metric = means[0] if means else None
         self.optimizer.averaged = statistics(self.model) if self.optimizer.replicas > 1 else []
         self.optimizer.request = self.request
+
+    def _extras_variable(self) -> tf.Variable:
+        if shares_variables(self.strategy):
+            return tf.Variable(tf.zeros([EXTRAS]), trainable=False)
+        on_read, mean = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.MEAN
+        return tf.Variable(tf.zeros([EXTRAS]), trainable=False, synchronization=on_read, aggregation=mean)
+
+    def _once(self, step: Callable, batch: Any) -> None:
+        """One step, eagerly, on a batch for every replica."""
+        self.strategy.run(step, args=(batch,))
 
     @property
     def step(self) -> int:
@@ -162,7 +168,7 @@ class Loop:
 
     def logs(self) -> dict[str, float]:
         """The metrics since they were reset, over all replicas."""
-        values = {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
+        values = self._results()
         if self.extra_names:
             values.update(zip(self.extra_names, map(float, self.extras.numpy()), strict=False))
         return values
@@ -175,15 +181,55 @@ class Loop:
         dataset, steps = self.pipeline.evaluation(split)
         iterator = iter(self._distributed(lambda _: dataset))
         self.test_graph = self.test_graph or self._test_call.get_concrete_function(iterator)
-        self.model.reset_metrics()
+        self.reset_metrics()
         for number in range(steps):
             self._test_call(iterator)
             if stop(number == steps - 1):
-                self.model.reset_metrics()
+                self.reset_metrics()
                 return None
-        values = {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
-        self.model.reset_metrics()
+        values = self._results()
+        self.reset_metrics()
         return values
+
+    def reset_metrics(self) -> None:
+        """Forget what the metrics have seen."""
+        self.model.reset_metrics()
+
+    def _results(self) -> dict[str, float]:
+        return {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
+
+    def metric_rows(self) -> list[tf.Tensor]:
+        """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
+        return self._read_rows()
+
+    def put_metric_rows(self, rows: list[tf.Tensor]) -> None:
+        """The reverse of metric_rows; on as many replicas."""
+        self._write_rows(rows)
+
+    def _gather_rows(self) -> list[tf.Tensor]:
+        metrics = [variable.value for variable in self.model.metrics_variables]
+
+        def rows() -> list[tf.Tensor]:
+            context = tf.distribute.get_replica_context()
+            return [context.all_gather(tf.expand_dims(variable, 0), 0) for variable in metrics]
+
+        if self.strategy.num_replicas_in_sync == 1:
+            return [tf.expand_dims(variable, 0) for variable in metrics]
+        return [self.strategy.experimental_local_results(row)[0] for row in self.strategy.run(rows)]
+
+    def _scatter_rows(self, rows: list[tf.Tensor]) -> None:
+        metrics = [variable.value for variable in self.model.metrics_variables]
+
+        def take() -> None:
+            index = tf.distribute.get_replica_context().replica_id_in_sync_group
+            for variable, row in zip(metrics, rows, strict=True):
+                variable.assign(row[index])
+
+        if self.strategy.num_replicas_in_sync > 1:
+            self.strategy.run(take)
+            return
+        for variable, row in zip(metrics, rows, strict=True):
+            variable.assign(row[0])
 
     def _test_step(self, iterator: Any) -> None:
         self.strategy.run(self._replica_test, args=(next(iterator),))

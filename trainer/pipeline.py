@@ -83,18 +83,18 @@ class Pipeline:
         return make(split, first_step, last_step).prefetch(AUTOTUNE).with_options(_options())
 
     def _gathered(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
-        rows = self.batch_size // self.share.workers
-        offset, examples = rows * self.share.index, split.examples
-        count = split.count
-
-        def batch(step: tf.Tensor) -> Any:
-            positions = step * self.batch_size + offset + tf.range(rows, dtype=tf.int64)
-            indices = self._record_indices(positions, count)
-            elements = tf.nest.map_structure(lambda tensor: tf.gather(tensor, indices), examples)
-            return self._augmented(positions, elements)
-
-        steps = tf.data.Dataset.range(first_step, last_step).map(batch, AUTOTUNE, deterministic=True)
+        examples = split.examples
+        steps = tf.data.Dataset.range(first_step, last_step)
+        steps = steps.map(lambda step: self.batch_at(step, examples), AUTOTUNE, deterministic=True)
         return _per_replica(steps, self.share.replicas)
+
+    def batch_at(self, step: tf.Tensor, examples: Any) -> Any:
+        """This worker's part of the batch of one step (int64 scalar), out of all decoded examples."""
+        rows, count = self.batch_size // self.share.workers, self.split("train").count
+        positions = step * self.batch_size + rows * self.share.index + tf.range(rows, dtype=tf.int64)
+        indices = self._record_indices(positions, count)
+        elements = tf.nest.map_structure(lambda tensor: tf.gather(tensor, indices), examples)
+        return self._augmented(positions, elements)
 
     def _record_indices(self, positions: tf.Tensor, count: int) -> tf.Tensor:
         epochs, within = positions // count, positions % count

@@ -9,7 +9,22 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer import cluster, contract, data, export, flags, memory, model, peers, sources, start, storage, strategy
+from trainer import (
+    cluster,
+    contract,
+    data,
+    export,
+    flags,
+    loops,
+    memory,
+    model,
+    peers,
+    server,
+    sources,
+    start,
+    storage,
+    strategy,
+)
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.guard import NotANumberError
 from trainer.interrupt import Interrupt
@@ -34,7 +49,8 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
     if not settings.verbose:
         tf.get_logger().setLevel(logging.ERROR)
     where = cluster.places(settings)
-    console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name)
+    quiet = not (here.is_chief or here.role == "evaluator" or settings.verbose)
+    console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name, only_trouble=quiet)
     board = TensorBoard(where.logs if here.is_chief else "")
     interrupt.say = console.line
     try:
@@ -71,13 +87,15 @@ def _run(
     storage.check((settings.data_dir, where.checkpoints), outputs)
     if start.already_done(where.result, settings, console):
         return DONE
+    if strategy.needs_server(settings, here):
+        return server.serve(here, settings.peer_timeout_s, lambda: start.finished(where.result), console)
     devices = strategy.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
     keras.mixed_precision.set_global_policy(settings.precision)
     spread = strategy.make_strategy(settings, here, devices)
-    share = Share(here.workers, here.worker_index, spread.num_replicas_in_sync // here.workers)
+    share = strategy.share(here, spread)
     _check_batch(settings, share)
     pipeline = Pipeline(data, settings, share)
     total = pipeline.steps_per_epoch * settings.epochs
@@ -90,7 +108,7 @@ def _run(
         )
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
-    loop = Loop(compiled, spread, pipeline, jit=settings.jit)
+    loop = loops.make_loop(compiled, spread, pipeline, settings, lambda: build(settings, hyperparameters, total))
     if settings.batch_size_fit == "accumulate":
         settings, loop = _fit(settings, hyperparameters, loop, console)
     checkpoints = Checkpoints(
@@ -132,7 +150,9 @@ def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console)
     keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
     with spread.scope():
         compiled = build(settings, hyperparameters, total)
-    return settings, Loop(compiled, spread, loop.pipeline, jit=settings.jit)
+    return settings, loops.make_loop(
+        compiled, spread, loop.pipeline, settings, lambda: build(settings, hyperparameters, total)
+    )
 
 
 def _command() -> str:

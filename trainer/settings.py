@@ -62,6 +62,15 @@ class Settings(BaseModel):
     communication: Literal["auto", "ring", "nccl"] = _flag("auto", "Hardware", "how replicas sum gradients")
     bytes_per_pack: Int = _flag(0, "Hardware", "bytes of gradients sent in one piece; 0: TensorFlow decides", ge=0)
     peer_timeout_s: float = _flag(30, "Hardware", "seconds without a peer after which a worker gives up", gt=0)
+    min_shard_bytes: Int = _flag(
+        0, "Hardware", "parameter servers share variables of more bytes than this; 0: each variable is on one", ge=0
+    )
+    one_worker_steps: Int = _flag(
+        0, "Hardware", "parameter_server: first steps made one at a time, so that no gradient is stale", ge=0
+    )
+    scale_stale: bool = _flag(
+        False, "Hardware", "parameter_server: divide the learning rate by the updates that a gradient came late"
+    )
     require_accelerator: Literal["auto", "yes", "no"] = _flag(
         "auto",
         "Hardware",

@@ -25,33 +25,14 @@ class State:
     """Reads and writes the state of a loop. Under several workers every method is called by all of them."""
 
     def __init__(self, loop: Loop):
+        self.loop = loop
         self.strategy, self.variables = loop.strategy, variables_of(loop)
-        self.metrics = [variable.value for variable in loop.model.metrics_variables]
         self.replicas = loop.strategy.num_replicas_in_sync
-        self._gather = tf.function(self._gather_metrics)
-        self._scatter = tf.function(self._scatter_metrics)
         self._sum = tf.function(self._summed)
 
     def metric_rows(self) -> list[tf.Tensor]:
         """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
-        return self._gather()
-
-    def _gather_metrics(self) -> list[tf.Tensor]:
-        def rows() -> list[tf.Tensor]:
-            context = tf.distribute.get_replica_context()
-            return [context.all_gather(tf.expand_dims(variable, 0), 0) for variable in self.metrics]
-
-        if self.replicas == 1:
-            return [tf.expand_dims(variable, 0) for variable in self.metrics]
-        return [self.strategy.experimental_local_results(row)[0] for row in self.strategy.run(rows)]
-
-    def _scatter_metrics(self, rows: list[tf.Tensor]) -> None:
-        def take() -> None:
-            index = tf.distribute.get_replica_context().replica_id_in_sync_group
-            for variable, row in zip(self.metrics, rows, strict=True):
-                variable.assign(row[index])
-
-        self.strategy.run(take)
+        return self.loop.metric_rows()
 
     def local(self, name: str) -> tf.Tensor:
         """This process's copy of a variable, without a word to the other workers."""
@@ -62,7 +43,7 @@ class State:
         """Take up values by the names of `variables`, and the rows of `metric_rows`."""
         for name, variable in self.variables.items():
             variable.assign(values[name])
-        self._scatter([tf.constant(_for_replicas(rows, self.replicas)) for rows in metric_rows])
+        self.loop.put_metric_rows([tf.constant(_for_replicas(rows, self.replicas)) for rows in metric_rows])
 
     def gather(self, value: float, share: Share) -> list[float]:
         """Every worker's value, the chief's first, at every worker."""

@@ -6,7 +6,9 @@ import os
 
 import tensorflow as tf
 
+from trainer import tpu
 from trainer.cluster import Cluster, stand_in
+from trainer.pipeline import Share
 from trainer.settings import Settings
 
 
@@ -60,52 +62,102 @@ def _require_accelerator(settings: Settings, cluster: Cluster, gpus: int) -> Non
 def choose(settings: Settings, cluster: Cluster, devices: Devices) -> str:
     """The name of the strategy: the flag's, or for auto what is there. Raises StrategyError where it doesn't fit."""
     asked = settings.strategy
-    several = cluster.workers > 1
     if asked == "auto":
         if stand_in()[0] == "tpu" or cluster.accelerator.startswith("TPU"):
-            return "tpu"
-        if cluster.addresses.get("ps"):
-            return "parameter_server"
-        if several:
-            return "multi_worker"
-        return "mirrored" if len(devices.names) > 1 else "one_device"
-    if asked == "multi_worker" and not cluster.addresses:
-        raise StrategyError(
-            "--strategy=multi_worker needs a cluster, and TF_CONFIG is not set: this is a job of 1 replica"
-        )
-    if asked == "parameter_server" and not cluster.addresses.get("ps"):
-        there = {role: len(hosts) for role, hosts in cluster.addresses.items()} or "no cluster"
-        raise StrategyError(f"--strategy=parameter_server needs parameter servers (worker pool 2); there is {there}")
-    if asked in ("one_device", "mirrored", "central_storage") and several:
-        raise StrategyError(
-            f"--strategy={asked} trains in one process, and the cluster has {cluster.workers} workers: "
-            "use --strategy=multi_worker"
-        )
-    if asked == "multi_worker" and cluster.addresses.get("ps"):
-        raise StrategyError(
-            f"--strategy=multi_worker has no parameter servers, and the cluster has {len(cluster.addresses['ps'])}: "
-            "use --strategy=parameter_server, or drop worker pool 2"
-        )
+            asked = "tpu"
+        elif cluster.addresses.get("ps"):
+            asked = "parameter_server"
+        elif cluster.workers > 1:
+            asked = "multi_worker"
+        else:
+            asked = "mirrored" if len(devices.names) > 1 else "one_device"
+    problem = _misfit(asked, cluster)
+    if problem:
+        raise StrategyError(f"--strategy={asked} {problem}")
     return asked
+
+
+def _misfit(asked: str, cluster: Cluster) -> str:
+    """What of the cluster doesn't fit a strategy, or an empty string."""
+    there = {role: len(hosts) for role, hosts in cluster.addresses.items()}
+    if asked == "multi_worker" and not cluster.addresses:
+        return "needs a cluster, and TF_CONFIG is not set: this is a job of 1 replica"
+    if asked == "parameter_server" and not there.get("ps"):
+        return f"needs parameter servers (worker pool 2); there is {there or 'no cluster'}"
+    if asked == "parameter_server" and not (there.get("worker") and there.get("chief")):
+        return f"needs a chief (worker pool 0) and workers (worker pool 1); there is {there}"
+    if asked != "parameter_server" and there.get("ps"):
+        return (
+            f"has no parameter servers, and the cluster has {there['ps']}: use --strategy=parameter_server, or drop "
+            "worker pool 2"
+        )
+    if asked not in ("parameter_server", "multi_worker") and cluster.workers > 1:
+        return f"trains in one process, and the cluster has {cluster.workers} workers: use --strategy=multi_worker"
+    return ""
+
+
+def needs_server(settings: Settings, cluster: Cluster) -> bool:
+    """Whether this replica serves an asynchronous job's chief, as a worker or a parameter server."""
+    asynchronous = settings.strategy in ("auto", "parameter_server") and bool(cluster.addresses.get("ps"))
+    return asynchronous and cluster.role in ("worker", "ps")
 
 
 def make_strategy(settings: Settings, cluster: Cluster, devices: Devices) -> tf.distribute.Strategy:
     """The strategy that `choose` names, made. Raises StrategyError."""
     name = choose(settings, cluster, devices)
-    if name == "one_device":
-        return tf.distribute.OneDeviceStrategy(devices.names[0])
-    if name == "mirrored":
-        return tf.distribute.MirroredStrategy(
-            list(devices.names), cross_device_ops=_cross_device_ops(settings, devices)
-        )
     if name == "multi_worker":
         _write_tf_config(cluster)
-        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=communication_options(settings))
-    raise StrategyError(f"--strategy={name} doesn't fit this job")
+        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=communication_options(settings, devices))
+    if name == "parameter_server":
+        return _parameter_server(settings, cluster)
+    if name == "tpu" and not stand_in()[0]:
+        try:
+            return tpu.make_strategy()
+        except tpu.TPUError as error:
+            raise StrategyError(str(error)) from None
+    if name == "one_device":
+        return tf.distribute.OneDeviceStrategy(devices.names[0])
+    if name == "central_storage":
+        return tf.distribute.experimental.CentralStorageStrategy(list(devices.names), "/cpu:0")
+    # mirrored, and the CPU's logical devices that stand in for a TPU's
+    return tf.distribute.MirroredStrategy(list(devices.names), cross_device_ops=_cross_device_ops(settings, devices))
 
 
-def communication_options(settings: Settings) -> tf.distribute.experimental.CommunicationOptions:
+def _parameter_server(settings: Settings, cluster: Cluster) -> tf.distribute.Strategy:
+    """The chief's strategy; workers and parameter servers run server.py."""
+    from trainer import lookout
+
+    addresses = {role: hosts for role, hosts in cluster.addresses.items() if role in ("chief", "worker", "ps")}
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(addresses), task_type="chief", task_id=0, rpc_layer="grpc"
+    )
+    lookout.wait_for([address for role in ("ps", "worker") for address in addresses[role]])
+    partitioner = None
+    if settings.min_shard_bytes:
+        partitioner = tf.distribute.experimental.partitioners.MinSizePartitioner(
+            settings.min_shard_bytes, len(addresses["ps"])
+        )
+    strategy = tf.distribute.experimental.ParameterServerStrategy(resolver, variable_partitioner=partitioner)
+    lookout.stand_at(addresses["chief"][0])
+    if strategy.num_replicas_in_sync > 1:
+        raise StrategyError(
+            f"--strategy=parameter_server trains on one GPU of each worker, and they have "
+            f"{strategy.num_replicas_in_sync}: use more workers with one GPU each"
+        )
+    return strategy
+
+
+def share(cluster: Cluster, strategy: tf.distribute.Strategy) -> Share:
+    """This process's part of each batch. An asynchronous worker makes a whole batch of each step."""
+    if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
+        return Share()
+    return Share(cluster.workers, cluster.worker_index, strategy.num_replicas_in_sync // cluster.workers)
+
+
+def communication_options(settings: Settings, devices: Devices) -> tf.distribute.experimental.CommunicationOptions:
     """How replicas of a synchronous strategy sum their gradients."""
+    if settings.communication == "nccl":
+        _require_gpus_for_nccl(devices)
     kinds = tf.distribute.experimental.CommunicationImplementation
     return tf.distribute.experimental.CommunicationOptions(
         bytes_per_pack=settings.bytes_per_pack,
@@ -114,10 +166,16 @@ def communication_options(settings: Settings) -> tf.distribute.experimental.Comm
     )
 
 
-def _cross_device_ops(settings: Settings, devices: Devices) -> tf.distribute.CrossDeviceOps | None:
-    if settings.communication == "nccl" and devices.kind != "GPU":
+def _require_gpus_for_nccl(devices: Devices) -> None:
+    if devices.kind != "GPU":
         raise StrategyError("--communication=nccl needs GPUs, and TensorFlow sees none; leave it at auto")
+
+
+def _cross_device_ops(settings: Settings, devices: Devices) -> tf.distribute.CrossDeviceOps | None:
+    if settings.communication == "ring":
+        raise StrategyError("--communication=ring goes from worker to worker, and this job has one; leave it at auto")
     if settings.communication == "nccl":
+        _require_gpus_for_nccl(devices)
         return tf.distribute.NcclAllReduce()
     return None
 

@@ -38,8 +38,19 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
         return {"peak": self.peak, "warmup_steps": self.warmup_steps, "decay_steps": self.decay_steps}
 
 
+def shares_variables(strategy: tf.distribute.Strategy) -> bool:
+    """Whether all replicas read and write the same copy of each variable."""
+    kinds = (tf.distribute.experimental.CentralStorageStrategy, tf.distribute.experimental.ParameterServerStrategy)
+    return isinstance(strategy, kinds)
+
+
 def replica_local(value: Any, dtype: tf.DType, name: str) -> tf.Variable:
-    """A variable of which each replica has its own; read across replicas, it is the first one's."""
+    """A variable of which each replica has its own; read across replicas, it is the first one's.
+
+    A strategy that keeps one copy for all replicas has no such variables: there it is a shared one.
+    """
+    if shares_variables(tf.distribute.get_strategy()):
+        return tf.Variable(value, dtype=dtype, trainable=False, name=name)
     return tf.Variable(
         value,
         dtype=dtype,
@@ -79,6 +90,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         self.replicas = tf.distribute.get_strategy().num_replicas_in_sync
         self.averaged: list[tf.Variable] = []  # statistics that replicas must agree on, set by the loop
         self.request: tf.Variable | None = None  # this worker's wish to stop or pause, set by the loop
+        self.captured: list[tuple] | None = None  # a list: `apply` puts what it gets there and does nothing else
         self.applied = False  # whether the trace called apply at all
         self.kept: list[tuple[Any, Any]] = []  # (gradient, variable) of the last trace, as applied
 
@@ -100,7 +112,8 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         if self.scales_loss:
             self.scale = self._own_variable(self.initial_scale, tf.float32, "loss_scale")
             self.good_steps = self._own_variable(0, tf.int64, "good_steps")
-        if self.micro_batches:
+        self.parameters = list(variables)
+        if self.micro_batches and not shares_variables(tf.distribute.get_strategy()):
             self.sums = [
                 tf.Variable(
                     tf.zeros(v.shape, v.dtype),
@@ -111,7 +124,6 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
                 for v in variables
             ]
             self.summed = {self._key(v): total for v, total in zip(variables, self.sums, strict=True)}
-            self.parameters = list(variables)
 
     @staticmethod
     def _own_variable(value: Any, dtype: tf.DType, name: str) -> tf.Variable:
@@ -166,6 +178,9 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
             self.build(variables)
         self.applied = True
         grads, variables = _without_none(grads, variables)
+        if self.captured is not None:
+            self.captured.append((grads, variables))
+            return
         if not self.micro_batches:
             self._update(grads, variables)
             return
@@ -180,7 +195,37 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
                 total.assign(tf.zeros_like(total))
 
     def _update(self, grads: list[Any], variables: list[Any]) -> None:
-        grads = self._reduced(grads)
+        grads, finite = self._clipped(self._reduced(grads), variables)
+        if self.replicas == 1:
+            self._apply_if_good(grads, variables, finite, self.inner.apply)
+        elif updates_by_step(self.inner):
+            tf.distribute.get_replica_context().merge_call(self._apply_merged, args=(grads, variables, finite))
+        else:  # sums over the replicas once more
+            self._apply_if_good([_times(g, 1 / self.replicas) for g in grads], variables, finite, self.inner.apply)
+
+    def apply_whole(self, grads: list[Any], variables: list[Any], rate: Callable | None = None) -> None:
+        """The update of variables that all replicas share, by the whole batch's gradient.
+
+        `rate` is called for the learning rate, where it is another than the optimizer's own.
+        """
+        grads, finite = self._clipped(grads, variables)
+        self._apply_if_good(grads, variables, finite, lambda g, v: self._apply_shared(g, v, rate))
+
+    def _apply_shared(self, grads: list[Any], variables: list[Any], rate: Callable | None) -> None:
+        inner = self.inner
+        now = tf.convert_to_tensor(rate() if rate else inner.learning_rate)
+        for gradient, variable in zip(grads, variables, strict=True):
+            if inner.weight_decay and inner._use_weight_decay(variable):
+                decay = tf.cast(inner.weight_decay, variable.dtype) * tf.cast(now, variable.dtype)
+                variable.value.assign_sub(variable.value * decay)
+            inner.update_step(gradient, variable, now)
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.value.assign(variable.constraint(variable.value))
+        inner.iterations.value.assign_add(1)  # in place: Keras' own would read, add and write
+
+    def _clipped(self, grads: list[Any], variables: list[Any]) -> tuple[list[Any], tf.Tensor]:
+        """(the whole batch's gradient without its scale, clipped; whether it is finite)."""
         if self.scales_loss:
             grads = [gradient / tf.cast(self.scale, gradient.dtype) for gradient in grads]
         norm = tf.linalg.global_norm([_summed_rows(gradient) for gradient in grads])
@@ -192,12 +237,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         self.kept = list(zip(grads, variables, strict=True))
         self.gradient_norm.assign(norm)
         self._note_bad(norm, finite)
-        if self.replicas == 1:
-            self._apply_if_good(grads, variables, finite, self.inner.apply)
-        elif _updates_by_step(self.inner):
-            tf.distribute.get_replica_context().merge_call(self._apply_merged, args=(grads, variables, finite))
-        else:  # sums over the replicas once more
-            self._apply_if_good([_times(g, 1 / self.replicas) for g in grads], variables, finite, self.inner.apply)
+        return grads, finite
 
     def _reduced(self, grads: list[Any]) -> list[Any]:
         """Sums over the replicas; agrees on statistics and requests on the way."""
@@ -271,7 +311,7 @@ class WholeBatchOptimizer(keras.optimizers.Optimizer):
         return {"inner": keras.saving.serialize_keras_object(self.inner), "name": self.name}
 
 
-def _updates_by_step(optimizer: keras.optimizers.Optimizer) -> bool:
+def updates_by_step(optimizer: keras.optimizers.Optimizer) -> bool:
     """Whether `update_step`, variable by variable, is all that the optimizer does at an update."""
     own = {name for cls in type(optimizer).__mro__ for name in vars(cls) if issubclass(cls, keras.optimizers.Optimizer)}
     own -= set(vars(keras.optimizers.Optimizer))

@@ -24,10 +24,14 @@ class Console:
     Args:
         as_json: one JSON object a line with severity and message, which Cloud Logging reads
             (https://cloud.google.com/logging/docs/structured-logging).
+        only_trouble: leave out what is no warning or error: the chief says the rest.
         label: who speaks, such as worker:1; "" for the chief.
     """
 
-    def __init__(self, *, as_json: bool = False, label: str = "", out: TextIO | None = None):
+    def __init__(
+        self, *, as_json: bool = False, label: str = "", only_trouble: bool = False, out: TextIO | None = None
+    ):
+        self.only_trouble = only_trouble
         self.as_json, self.label, self.out = as_json, label, out
         self._bar: keras.utils.Progbar | None = None
         self._lock = threading.Lock()
@@ -39,6 +43,8 @@ class Console:
 
     def line(self, message: str, severity: str = "INFO") -> None:
         """A line of the log; severity is INFO, WARNING or ERROR."""
+        if self.only_trouble and severity == "INFO":
+            return
         out = self.out or (sys.stdout if self.as_json or severity == "INFO" else sys.stderr)
         if self.as_json:
             fields = {"severity": severity, "message": message} | ({"replica": self.label} if self.label else {})

@@ -1,0 +1,113 @@
+"""CentralStorage: one copy of the variables in the host's memory, several devices that compute.
+
+Keras' BatchNorm, Dropout and metrics assign in each replica, which this strategy can't add up. The steps are
+captured (captured.py) and put together here: gradients and metrics summed, moving statistics averaged, in the
+same order as MirroredStrategy with as many replicas, whose weights and metrics this gives to the last bit.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.captured import Captured, Step
+from trainer.loop import EXTRAS, Loop, statistics
+
+
+class CentralLoop(Loop):
+    """The loop under tf.distribute.experimental.CentralStorageStrategy."""
+
+    def prepare(self) -> None:
+        """As Loop's, and a row for each replica's share of every metric: one sum for all would round otherwise."""
+        super().prepare()
+        self.captured = Step(self.model, jit=self.jit)
+        averaged = {id(variable) for variable in statistics(self.model)}
+        self.averaged = [id(v.value) in averaged for v in self.captured.state]
+        replicas = self.strategy.num_replicas_in_sync
+        with self.strategy.scope():
+            self.rows = [
+                tf.Variable(tf.zeros([replicas, *v.shape], v.dtype), trainable=False) for v in self.captured.metrics
+            ]
+
+    def _once(self, step: Any, batch: Any) -> None:
+        with self.strategy.scope():
+            step(batch)
+
+    def reset_metrics(self) -> None:
+        """Forget what the metrics have seen."""
+        super().reset_metrics()
+        for row in self.rows:
+            row.assign(tf.zeros_like(row))
+
+    def _results(self) -> dict[str, float]:
+        for variable, row in zip(self.captured.metrics, self.rows, strict=True):
+            variable.value.assign(tf.add_n(tf.unstack(tf.convert_to_tensor(row))))
+        return super()._results()
+
+    def metric_rows(self) -> list[tf.Tensor]:
+        """Each replica's own share of every metric, [replicas, ...]."""
+        return [tf.convert_to_tensor(row) for row in self.rows]
+
+    def put_metric_rows(self, rows: list[tf.Tensor]) -> None:
+        """The reverse of metric_rows."""
+        for variable, row in zip(self.rows, rows, strict=True):
+            variable.assign(row)
+
+    def train_and_look(self, iterator: Any) -> dict[str, tf.Tensor]:
+        """Make one update; its gradients are not kept here."""
+        self.train(iterator, 1)
+        return {}
+
+    def _replica_step(self, batch: Any) -> None:
+        captured = self.captured.train(batch, self.optimizer.micro_batches)
+        tf.distribute.get_replica_context().merge_call(self._merge, args=(captured,))
+
+    def _merge(self, strategy: tf.distribute.Strategy, captured: Captured) -> None:
+        parts = [strategy.experimental_local_results(value) for value in tf.nest.flatten(captured)]
+        replicas = [tf.nest.pack_sequence_as(captured, [part[i] for part in parts]) for i in range(len(parts[0]))]
+        gradients = [_sum(values) for values in zip(*(replica.gradients for replica in replicas), strict=True)]
+        self._add_metrics([replica.metrics for replica in replicas])
+        afters = zip(*(replica.after for replica in replicas), strict=True)
+        changes = zip(self.captured.state, afters, self.captured.changed, self.averaged, strict=True)
+        for variable, values, changed, averaged in changes:
+            if changed:
+                variable.value.assign(_mean(values) if averaged else values[0])
+        self._put_extras([replica.extras for replica in replicas])
+        self.optimizer.agreed.assign(self.request)
+        self.optimizer.apply_whole(gradients, self.captured.targets)
+
+    def _add_metrics(self, metrics: list[list[tf.Tensor]]) -> None:
+        for variable, values in zip(self.rows, zip(*metrics, strict=True), strict=True):
+            variable.assign_add(tf.stack(values))
+
+    def _put_extras(self, extras: list[dict[str, Any]]) -> None:
+        self.extra_names = sorted(extras[0])[:EXTRAS]
+        if self.extra_names:
+            means = [
+                tf.add_n([tf.cast(tf.reduce_mean(one[name]), tf.float32) for one in extras]) / len(extras)
+                for name in self.extra_names
+            ]
+            self.extras.assign(tf.pad(tf.stack(means), [[0, EXTRAS - len(means)]]))
+
+    def _replica_test(self, batch: Any) -> None:
+        zeros = [tf.zeros(v.shape, v.dtype) for v in self.captured.metrics]
+        some = tf.shape(tf.nest.flatten(batch)[0])[0] > 0
+        metrics = tf.cond(some, lambda: self.captured.test(batch), lambda: zeros)
+        tf.distribute.get_replica_context().merge_call(self._merge_test, args=(metrics,))
+
+    def _merge_test(self, strategy: tf.distribute.Strategy, metrics: list[Any]) -> None:
+        values = [strategy.experimental_local_results(value) for value in metrics]
+        self._add_metrics(list(zip(*values, strict=True)))
+
+
+def _mean(values: tuple[tf.Tensor, ...]) -> tf.Tensor:
+    """The mean of moving statistics. Stacked: TensorFlow would else factor out of the sum what the replicas have in
+    common, the old value times the momentum, and so round otherwise than MirroredStrategy does."""
+    return tf.reduce_sum(tf.stack(values), 0) / len(values)
+
+
+def _sum(parts: tuple[Any, ...]) -> Any:
+    """The replicas' values in their order, added up; rows of an embedding side by side."""
+    if not isinstance(parts[0], tf.IndexedSlices):
+        return tf.add_n(list(parts))
+    values, indices = tf.concat([p.values for p in parts], 0), tf.concat([p.indices for p in parts], 0)
+    return tf.IndexedSlices(values, indices, parts[0].dense_shape)

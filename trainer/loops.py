@@ -1,0 +1,40 @@
+"""Which loop drives which strategy."""
+
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from trainer.loop import Loop
+from trainer.pipeline import Pipeline
+from trainer.settings import Settings
+from trainer.strategy import StrategyError
+from trainer.update import shares_variables, updates_by_step
+
+
+def make_loop(
+    model: keras.Model,
+    strategy: tf.distribute.Strategy,
+    pipeline: Pipeline,
+    settings: Settings,
+    build: Callable[[], keras.Model],
+) -> Loop:
+    """The loop for a compiled model under a strategy. `build` makes the same model again.
+
+    Raises StrategyError where the two don't go together.
+    """
+    if shares_variables(strategy) and not updates_by_step(model.optimizer.inner):
+        raise StrategyError(
+            f"{type(model.optimizer.inner).__name__} does more at an update than change each variable by its own "
+            f"gradient (a moving average, say): --strategy={settings.strategy} can't make such an update; use Adam, "
+            "SGD or another without it"
+        )
+    if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
+        from trainer.central import CentralLoop
+
+        return CentralLoop(model, strategy, pipeline, jit=settings.jit)
+    if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
+        from trainer.asynchronous import AsynchronousLoop
+
+        return AsynchronousLoop(model, strategy, pipeline, settings=settings).evaluate_with(build)
+    return Loop(model, strategy, pipeline, jit=settings.jit)
