@@ -13,6 +13,7 @@ from trainer import (
     cluster,
     contract,
     data,
+    evaluator,
     export,
     flags,
     loops,
@@ -116,9 +117,19 @@ def _run(
         loop,
         start.same_job(settings, hyperparameters, pipeline),
         others=start.other_flags(settings),
-        chief=here.is_chief,
+        chief=here.is_chief or here.role == "evaluator",  # which restores on its own, and saves nothing
         keep=settings.keep_checkpoints,
     )
+    if here.role == "evaluator":
+        over = evaluator.evaluate_until(
+            loop,
+            checkpoints,
+            lambda: start.finished(where.result),
+            lambda: interrupt.asked_to_stop,
+            console,
+            TensorBoard(where.logs),
+        )
+        return DONE if over else STOPPED
     report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
     training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
     start.begin(training, checkpoints, where, settings, console)
@@ -211,8 +222,9 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
     metrics = {"train": training.progress.train, "validation": training.progress.validation}
     if pipeline.split("test"):
         metrics["test"] = loop.evaluate("test")
-    if not here.is_chief:
-        return DONE
+    if not here.is_chief:  # the chief still exports: it would miss a worker that leaves
+        server.wait_for_chief(here, settings.peer_timeout_s)
+        peers.leave(DONE if start.finished(where.result) else FAILED)
     split = pipeline.split("train")
     spec = keras.utils.unpack_x_y_sample_weight(split.element_spec)[0]
     sample = keras.utils.unpack_x_y_sample_weight(next(iter(pipeline.evaluation("train")[0])))[0]

@@ -35,6 +35,11 @@ def already_done(path: str, settings: Settings, console: Console) -> bool:
     return True
 
 
+def finished(path: str) -> bool:
+    """Whether result.json at `path` is that of a finished job."""
+    return bool(_read_json(path).get("finished"))
+
+
 def _read_json(path: str) -> dict[str, Any]:
     try:
         with tf.io.gfile.GFile(path) as file:

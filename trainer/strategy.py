@@ -62,6 +62,8 @@ def _require_accelerator(settings: Settings, cluster: Cluster, gpus: int) -> Non
 def choose(settings: Settings, cluster: Cluster, devices: Devices) -> str:
     """The name of the strategy: the flag's, or for auto what is there. Raises StrategyError where it doesn't fit."""
     asked = settings.strategy
+    if cluster.role == "evaluator":  # on its own, whatever strategy trains
+        return "mirrored" if len(devices.names) > 1 else "one_device"
     if asked == "auto":
         if stand_in()[0] == "tpu" or cluster.accelerator.startswith("TPU"):
             asked = "tpu"
@@ -151,6 +153,8 @@ def share(cluster: Cluster, strategy: tf.distribute.Strategy) -> Share:
     """This process's part of each batch. An asynchronous worker makes a whole batch of each step."""
     if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
         return Share()
+    if cluster.role == "evaluator":
+        return Share(replicas=strategy.num_replicas_in_sync)
     return Share(cluster.workers, cluster.worker_index, strategy.num_replicas_in_sync // cluster.workers)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tests.parity import digits
 from trainer import cluster, flags, loops, model, run, server, strategy
 from trainer.pipeline import Pipeline
+from trainer.report import Console
 
 
 def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
@@ -22,7 +23,7 @@ def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
     settings, hyperparameters = flags.parse(arguments)
     here = cluster.read_cluster()
     if here.role in ("worker", "ps") and strategy.needs_server(settings, here):
-        return server.serve(here, 30.0, lambda: os.path.exists(output), None)
+        return server.serve(here, 30.0, lambda: os.path.exists(output), Console())
     devices = strategy.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
     model.build_model = lambda _, optimizer: digits.build_model(kind == "plain", optimizer)
