@@ -102,6 +102,7 @@ validate: $(VENV)/dev.stamp ## everything wrong with the job files, offline; CON
 .PHONY: chaos
 chaos: $(VENV)/dev.stamp ## kill jobs at random moments and compare what they end with; ROUNDS=60
 	@$(BIN)/python tests/chaos.py --rounds=$(or $(ROUNDS),60) $(ARGS)
+
 .PHONY: parity
 parity: $(VENV)/dev.stamp ## does every strategy train the same? The table of docs/strategies.md, from real runs
 	@$(BIN)/python -m tests.parity

@@ -34,6 +34,7 @@ class Cluster:
     reducers: tuple[str, ...] = ()
     accelerator: str = ""  # what the job asked for, such as NVIDIA_L4 or TPU; "" for none
     accelerator_count: int = 0  # on this replica
+    machine_type: str = ""  # such as ct5lp-hightpu-4t
     in_cloud: bool = False
     trial: str = ""
 
@@ -82,6 +83,7 @@ def read_cluster(environ: Mapping[str, str] = os.environ) -> Cluster:
         reducers=reducers,
         accelerator=accelerator,
         accelerator_count=int(_get(machine, "acceleratorCount") or 0),
+        machine_type=str(_get(machine, "machineType") or ""),
         in_cloud="CLOUD_ML_JOB_ID" in environ,
         trial=str(environ.get("CLOUD_ML_TRIAL_ID") or task.get("trial") or ""),
     )

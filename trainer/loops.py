@@ -5,10 +5,12 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
+from trainer.cluster import stand_in
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline
 from trainer.settings import Settings
 from trainer.strategy import StrategyError
+from trainer.tpu import TPUError, check_static
 from trainer.update import shares_variables, updates_by_step
 
 
@@ -37,4 +39,16 @@ def make_loop(
         from trainer.asynchronous import AsynchronousLoop
 
         return AsynchronousLoop(model, strategy, pipeline, settings=settings).evaluate_with(build)
+    if isinstance(strategy, tf.distribute.TPUStrategy) or stand_in()[0] == "tpu":
+        return _on_tpu(model, strategy, pipeline, settings.jit)
     return Loop(model, strategy, pipeline, jit=settings.jit)
+
+
+def _on_tpu(model: keras.Model, strategy: tf.distribute.Strategy, pipeline: Pipeline, jit: bool) -> Loop:
+    """Compiled whole: by the TPU itself, or, where the CPU stands in for it, by XLA for the CPU."""
+    loop = Loop(model, strategy, pipeline, jit=jit)
+    try:
+        check_static(model, keras.utils.unpack_x_y_sample_weight(pipeline.element_spec)[0])
+    except TPUError as error:
+        raise StrategyError(str(error)) from None
+    return loop

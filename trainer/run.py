@@ -95,6 +95,9 @@ def _run(
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
     keras.mixed_precision.set_global_policy(settings.precision)
+    settings = strategy.adapted(settings, here, devices)
+    if strategy.is_stand_in():
+        console.line("logical devices of the CPU stand in for accelerators: the same arithmetic, not the same speed")
     spread = strategy.make_strategy(settings, here, devices)
     share = strategy.share(here, spread)
     _check_batch(settings, share)
@@ -223,8 +226,12 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
     if pipeline.split("test"):
         metrics["test"] = loop.evaluate("test")
     if not here.is_chief:  # the chief still exports: it would miss a worker that leaves
-        server.wait_for_chief(here, settings.peer_timeout_s)
-        peers.leave(DONE if start.finished(where.result) else FAILED)
+        with server.silence():
+            server.wait_for_chief(here, settings.peer_timeout_s)
+            done = start.finished(where.result)
+        if not done:
+            console.line("the chief ended before it had exported: start this replica again with it", "ERROR")
+        peers.leave(DONE if done else FAILED)
     split = pipeline.split("train")
     spec = keras.utils.unpack_x_y_sample_weight(split.element_spec)[0]
     sample = keras.utils.unpack_x_y_sample_weight(next(iter(pipeline.evaluation("train")[0])))[0]

@@ -1,7 +1,10 @@
 """What workers and parameter servers of an asynchronous job do: serve TensorFlow until the chief is gone."""
 
+import contextlib
+import os
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
@@ -17,6 +20,20 @@ def wait_for_chief(cluster: Cluster, timeout_s: float) -> None:
     watch = lookout.Watch({"chief": chief}, timeout_s, lambda _: gone.set()).start()
     gone.wait()
     watch.close()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Nothing on standard error meanwhile: TensorFlow's own threads log the chief's rightful end as an error."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def serve(cluster: Cluster, timeout_s: float, finished: Callable[[], bool], console: Console) -> int:

@@ -104,6 +104,19 @@ def needs_server(settings: Settings, cluster: Cluster) -> bool:
     return asynchronous and cluster.role in ("worker", "ps")
 
 
+def is_stand_in() -> bool:
+    """Whether this process's CPU stands in for accelerators."""
+    return bool(stand_in()[0])
+
+
+def adapted(settings: Settings, cluster: Cluster, devices: Devices) -> Settings:
+    """The flags that the chosen strategy changes: a TPU compiles the whole step, a bounded number of them at a time."""
+    if choose(settings, cluster, devices) != "tpu":
+        return settings
+    changed = {"steps_per_call": settings.steps_per_call or tpu.STEPS_PER_CALL}
+    return settings.model_copy(update=changed | ({"jit": True} if stand_in()[0] == "tpu" else {}))
+
+
 def make_strategy(settings: Settings, cluster: Cluster, devices: Devices) -> tf.distribute.Strategy:
     """The strategy that `choose` names, made. Raises StrategyError."""
     name = choose(settings, cluster, devices)

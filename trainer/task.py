@@ -6,7 +6,7 @@
 import os
 import sys
 
-from trainer import cluster, doctor, flags
+from trainer import cluster, doctor, flags, tpu
 from trainer.interrupt import Interrupt
 from trainer.settings import Settings
 
@@ -28,6 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     if _unfit(settings):
         return UNUSABLE
     os.environ["KERAS_BACKEND"] = "tensorflow"
+    os.environ.update(tpu.environment(here.machine_type))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")
     with Interrupt() as interrupt:
         from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,12 +87,13 @@ def check_static(model: Any, batch_spec: Any) -> None:
     import tensorflow as tf
 
     graph = tf.function(lambda features: model(features, training=True)).get_concrete_function(batch_spec).graph
-    paths = {layer.path: layer for layer in model._flatten_layers() if layer is not model}
+    names = {layer.name for layer in model._flatten_layers() if layer is not model}
     for operation in graph.get_operations():
         for output in operation.outputs:
             if output.dtype.is_floating and not output.shape.is_fully_defined():
-                inside = [path for path in paths if f"/{path}/" in f"/{operation.name}/"]
-                layer = paths[max(inside, key=len)].name if inside else operation.name
+                # a scope is the layer's name, with a number where TensorFlow has seen the name before
+                scopes = [part if part in names else re.sub(r"_\d+$", "", part) for part in operation.name.split("/")]
+                layer = next((part for part in reversed(scopes) if part in names), operation.name)
                 raise TPUError(
                     f"layer {layer} gives a tensor of shape {output.shape}: a TPU needs static shapes; pad or resize "
                     "in data.parse, and let no size depend on a value"
