@@ -106,6 +106,7 @@ class Training:
             self.loop.model.reset_metrics()
             self.callbacks.on_epoch_begin(step // self.steps_per_epoch)
         self.callbacks.on_train_batch_begin(within)
+        self.report.profile(step)
         step += self._steps(iterator, step, within)
         asked = float(np.asarray(self.loop.optimizer.agreed.numpy()))
         logs = self.loop.logs()
@@ -138,6 +139,7 @@ class Training:
         ahead = [(step // interval + 1) * interval for interval in every]
         if self._looks(epoch_end := ahead[1] - 1) and step < epoch_end:
             ahead.append(epoch_end)
+        ahead += [bound for bound in self.report.profiled if bound > step]
         if self.settings.steps_per_call:
             ahead.append(step + self.settings.steps_per_call)
         return min(*ahead, self.total)

@@ -31,6 +31,19 @@ class JobReport:
         self.settings, self.data, self.total = settings, data, total
         self.shown: dict[str, float] = {}
         self.rate = Rate(settings.batch_size, 0)
+        self.profiled = tuple(int(step) for step in settings.profile_steps.split(":") if step)  # first, last
+        self._profiling = False
+
+    def profile(self, step: int) -> None:
+        """Begin or end the profile of --profile_steps before `step` is made; the chief's alone."""
+        if not self.profiled or not self.board.directory:
+            return
+        inside = self.profiled[0] <= step < self.profiled[1]
+        if inside and not self._profiling:
+            tf.profiler.experimental.start(f"{self.board.directory}/train")
+        elif self._profiling and not inside:
+            tf.profiler.experimental.stop()
+        self._profiling = inside
 
     def begin(self, step: int, pipeline: Pipeline) -> None:
         """Before the first step of this run."""
@@ -41,7 +54,7 @@ class JobReport:
 
     def steps(self, step: int, logs: dict[str, float], loop: Any) -> None:
         """After every --log_every_steps."""
-        rate = self.rate.look(step)
+        before, rate = self.rate.step, self.rate.look(step)
         self.shown = dict(logs)
         if not self.console.live:
             self.console.line(f"step {step}/{self.total}  {format_values(logs)}  {rate:.0f} examples/s")
@@ -55,11 +68,11 @@ class JobReport:
                 "gradient_norm": float(np.asarray(optimizer.gradient_norm.numpy())),
             },
         )
-        wait_s = loop.input_wait_s()
+        wait_share = loop.input_wait_s() / max(self.rate.step_s * (step - before), 1e-9)
         self.board.scalars(
             "speed",
             step,
-            {"examples_per_s": rate, "step_ms": self.rate.step_s * 1e3, "input_wait_share": min(1.0, wait_s)},
+            {"examples_per_s": rate, "step_ms": self.rate.step_s * 1e3, "input_wait_share": min(1.0, wait_share)},
         )
 
     def wants_gradients(self, epoch: int) -> bool:
