@@ -27,6 +27,7 @@ class State:
     def __init__(self, loop: Loop):
         self.loop = loop
         self.strategy, self.variables = loop.strategy, variables_of(loop)
+        self.metrics = [variable.value for variable in loop.model.metrics_variables]
         self.replicas = loop.strategy.num_replicas_in_sync
         self._sum = tf.function(self._summed)
 
