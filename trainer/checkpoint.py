@@ -29,7 +29,16 @@ from trainer.state import State
 OTHER_JOB, NOTHING = -2, -1
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
 # errors of a checkpoint that is damaged; any other is the storage's, and says nothing about the checkpoint
-DAMAGED = (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError)
+# (TensorFlow's reader gives IndexError for a file cut short, ValueError and KeyError come of garbled content)
+DAMAGED = (
+    tf.errors.DataLossError,
+    tf.errors.NotFoundError,
+    tf.errors.OutOfRangeError,
+    tf.errors.InvalidArgumentError,
+    IndexError,
+    ValueError,
+    KeyError,
+)
 
 
 class CheckpointError(Exception):
@@ -174,7 +183,7 @@ class Checkpoints:
                 continue
             try:
                 return storage.with_retries(lambda path=path: self._read(path), f"read {path}", DAMAGED)
-            except (*DAMAGED, ValueError, KeyError) as error:
+            except DAMAGED as error:
                 warn(f"{path} can't be read ({_brief(error)}); the one before is taken")
         return None
 
@@ -184,7 +193,7 @@ class Checkpoints:
         while True:
             try:
                 return storage.with_retries(lambda: self._read(path), f"read {path}", DAMAGED)
-            except (*DAMAGED, ValueError, KeyError) as error:
+            except DAMAGED as error:
                 if time.monotonic() > until:
                     raise CheckpointError(
                         f"the chief resumes from {path}, which this worker can't read ({_brief(error)}): "
@@ -196,6 +205,7 @@ class Checkpoints:
         reader = tf.train.load_checkpoint(path)
         described = json.loads(reader.get_tensor(f"host/{VALUE}"))
         self._check(path, described)
+        reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # not needed, but a file cut short is not trusted
         names = list(described["shapes"])
         values = {name: reader.get_tensor(f"state/{index}/{VALUE}") for index, name in enumerate(names)}
         rows = [reader.get_tensor(f"metrics/{index}/{VALUE}") for index in range(len(self.state.metrics))]
@@ -223,7 +233,7 @@ class Checkpoints:
             try:
                 reader = tf.train.load_checkpoint(f"{self.directory}/ckpt-{step}")
                 return json.loads(reader.get_tensor(f"host/{VALUE}")).get("job") == job
-            except (*DAMAGED, ValueError):
+            except DAMAGED:
                 continue
         return False
 
