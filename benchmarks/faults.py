@@ -29,11 +29,15 @@ def make() -> loop.Loop:
     return loop.Loop(model, strategy, Pipeline(data, settings, Share()))
 
 
+def _nothing(*_: object) -> None:
+    """In place of the look."""
+
+
 def without_look() -> loop.Loop:
     """The same with nothing noted and nothing checked."""
     kept = update.WholeBatchOptimizer._note_bad, loop.Loop._note_loss
-    update.WholeBatchOptimizer._note_bad = lambda *_: None
-    loop.Loop._note_loss = lambda *_: None
+    update.WholeBatchOptimizer._note_bad = _nothing
+    loop.Loop._note_loss = _nothing
     try:
         made = make()
         made.train(made.iterator(0, 10**6), 2)  # traced now, without them

@@ -182,7 +182,7 @@ class Checkpoints:
                 warn(f"{path} is not whole: its index is missing; the one before is taken")
                 continue
             try:
-                return storage.with_retries(lambda path=path: self._read(path), f"read {path}", DAMAGED)
+                return storage.with_retries(lambda path=path: self._whole(path), f"read {path}", DAMAGED)
             except DAMAGED as error:
                 warn(f"{path} can't be read ({_brief(error)}); the one before is taken")
         return None
@@ -192,7 +192,7 @@ class Checkpoints:
         path, until = f"{self.directory}/ckpt-{step}", time.monotonic() + 60
         while True:
             try:
-                return storage.with_retries(lambda: self._read(path), f"read {path}", DAMAGED)
+                return storage.with_retries(lambda: self._whole(path), f"read {path}", DAMAGED)
             except DAMAGED as error:
                 if time.monotonic() > until:
                     raise CheckpointError(
@@ -200,6 +200,15 @@ class Checkpoints:
                         "--checkpoint_dir must be a folder that all workers see, such as one on gs://"
                     ) from error
                 time.sleep(1)
+
+    def _whole(self, path: str) -> Found:
+        """The checkpoint at `path`; an error of DAMAGED where it isn't whole."""
+        try:
+            return self._read(path)
+        except tf.errors.OpError as error:
+            if "Checksum does not match" in str(error):  # the reader gives it no class of its own
+                raise tf.errors.DataLossError(None, None, str(error)) from error
+            raise
 
     def _read(self, path: str) -> Found:
         reader = tf.train.load_checkpoint(path)

@@ -33,6 +33,13 @@ def leave(code: int) -> None:
     os._exit(code)
 
 
+def linger(until: Callable[[], bool], limit_s: float) -> None:
+    """Stay until the chief is done: it may still have to fetch from here what it needs of the last collective."""
+    end = time.monotonic() + limit_s
+    while not until() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
 def explain(error: tf.errors.OpError, peer_timeout_s: float) -> str:
     """One sentence for a collective operation that failed."""
     lines = [

@@ -142,6 +142,8 @@ def _run(
         raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
     pipeline.bad.check()
     if not ended:
+        if not here.is_chief:
+            peers.linger(lambda: loop.step in checkpoints.steps(), 30)
         again = f"; to go on: {_command()}" if console.live else "; the same command goes on from there"
         console.line(f"told to stop: saved step {loop.step} of {total} in {where.checkpoints}{again}")
         return STOPPED

@@ -49,7 +49,7 @@ def with_retries(call: Callable[[], Any], what: str, passed_on: tuple = (), firs
         except passed_on:
             raise
         except tf.errors.OpError as error:
-            if not isinstance(error, MAY_PASS) or attempt == TRIES - 1:
+            if not (isinstance(error, MAY_PASS) or error.error_code == tf.errors.UNKNOWN) or attempt == TRIES - 1:
                 raise StorageError(explain(error, what)) from error
             time.sleep(first_wait_s * 2**attempt)
     raise AssertionError("unreachable: the last try returns or raises")
