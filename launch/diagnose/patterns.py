@@ -65,9 +65,10 @@ def expand(pattern: str, gap: str = GAP) -> str:
     return f"(?im){start}" + "".join(out)
 
 
-def options() -> re2.Options:
+def options(never_capture: bool = False) -> re2.Options:
     """RE2's, for bytes: a log may hold anything."""
     chosen = re2.Options()
+    chosen.never_capture = never_capture
     chosen.encoding = re2.Options.Encoding.LATIN1
     chosen.max_mem = AUTOMATON_BYTES
     chosen.log_errors = False
@@ -83,7 +84,8 @@ def exact(pattern: str) -> "re2._Regexp":
 def any_of(patterns: list[str]) -> "re2._Regexp":
     """One automaton for all of them; finds where any begins, not which."""
     joined = "|".join(dict.fromkeys(f"(?:{expand(pattern, LONG_GAP)})" for pattern in patterns))
-    return re2.compile(joined.encode("latin-1"), options())
+    # with groups to fill in, every match would go through RE2's slow engine as well
+    return re2.compile(joined.encode("latin-1"), options(never_capture=True))
 
 
 def telling(pattern: str) -> str | None:

@@ -74,8 +74,9 @@ class Scanner:
     def _piece(self, automaton, indices: list[int], piece: bytes, offset: int, number: int) -> None:
         """The hits of one automaton's patterns in one piece. `number` is that of its first line."""
         at = counted = 0
+        searched = piece
         here = collections.Counter()
-        while match := automaton.search(piece, at):
+        while match := automaton.search(searched, at):
             begin = match.start()
             end = piece.find(b"\n", begin)
             end = min(len(piece) if end < 0 else end, begin + LONGEST_LINE // 2)
@@ -84,6 +85,8 @@ class Scanner:
             here[key] += 1
             self.seen[key] += 1
             if here[key] > A_PIECE and self.seen[key] > A_LOG:
+                if b"\n" not in key:  # a search costs as much as a megabyte read past: none for this one again
+                    searched = searched.replace(key, b"\0" * len(key))
                 continue
             start = max(piece.rfind(b"\n", 0, begin) + 1, begin - LONGEST_LINE // 2)
             number += piece.count(b"\n", counted, start)

@@ -177,7 +177,7 @@ def test_bytes_that_are_no_text():
 
 
 def test_a_line_without_end():
-    log = b"x" * (6 << 20) + b" Loss is inf or nan " + b"y" * (6 << 20) + b"\nno space left on device\n"
+    log = b"x" * (2 << 20) + b" Loss is inf or nan " + b"y" * (2 << 20) + b"\nno space left on device\n"
     found = report.read(io.BytesIO(log)).findings
     assert [(finding.cause.id, finding.line_number) for finding in found] == [("nan_loss", 1), ("disk_full", 2)]
     assert len(found[0].line) < 20_000
