@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from trainer.loop import without_metrics
 from trainer.update import WholeBatchOptimizer
 
 
@@ -48,13 +49,12 @@ class Step:
         optimizer: WholeBatchOptimizer = self.model.optimizer
         before = [tf.identity(v.value) for v in self.state]
         optimizer.captured, extras = [], {}
-        known = {metric.name for metric in self.model.metrics}
         rows = (tf.nest.flatten(batch)[0].shape[0] or 0) // parts
         with self._scope(before) as scope:
             for part in range(parts):
                 micro = batch if parts == 1 else _slice(batch, part * rows, rows)
                 logs = self.model.train_step(micro)
-                extras = {k: v for k, v in logs.items() if k not in known and not isinstance(v, dict)}
+                extras = without_metrics(self.model, logs)
         held, optimizer.captured = optimizer.captured, None
         after = [scope.get_current_value(v) for v in self.state]
         self.changed = [new is not old for new, old in zip(after, scope.first, strict=True)]

@@ -159,8 +159,7 @@ class Loop:
 
     def _keep_extras(self, logs: dict[str, Any]) -> None:
         """Values that the model's own train_step returns and no metric holds: the last step's are reported."""
-        known = {metric.name for metric in self.model.metrics}
-        extras = {name: value for name, value in logs.items() if name not in known and not isinstance(value, dict)}
+        extras = without_metrics(self.model, logs)
         self.extra_names = sorted(extras)[:EXTRAS]
         if self.extra_names:
             values = [tf.cast(tf.reduce_mean(extras[name]), tf.float32) for name in self.extra_names]
@@ -252,6 +251,15 @@ def _flat(results: dict[str, Any]) -> dict[str, Any]:
         elif tf.convert_to_tensor(value).shape.rank == 0:
             flat[name] = value
     return flat
+
+
+def without_metrics(model: keras.Model, logs: dict[str, Any]) -> dict[str, Any]:
+    """What a train_step returned besides the model's metrics, which are read from their own variables.
+
+    Those of `compile` go by the names in get_metrics_result; model.metrics has one for all of them.
+    """
+    known = {metric.name for metric in model.metrics} | set(_flat(model.get_metrics_result()))
+    return {name: value for name, value in logs.items() if name not in known and not isinstance(value, dict)}
 
 
 def _layers(layer: Any) -> list[Any]:
