@@ -37,7 +37,8 @@ def evaluate_until(
     while not asked_to_stop():
         over = finished()  # looked up first: what is there afterwards is all there will be
         newest = max(_steps(checkpoints), default=-1)
-        if newest > last and checkpoints.restore(console.warn) is not None and loop.step > last:
+        last = min(last, newest)  # the chief went back (a rewind, --fresh): what it saves from there on is new
+        if newest > last and checkpoints.restore(_pass_over) is not None and loop.step > last:
             last = loop.step
             values = loop.evaluate("validation")
             console.line(f"step {last}  {format_values(values)}")
@@ -48,6 +49,10 @@ def evaluate_until(
         else:
             time.sleep(every_s)
     return False
+
+
+def _pass_over(_: str) -> None:
+    """A checkpoint that isn't whole is being written or removed by the chief: nothing that a person should act on."""
 
 
 def _steps(checkpoints: Checkpoints) -> list[int]:

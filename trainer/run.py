@@ -97,7 +97,7 @@ def _run(
     keras.mixed_precision.set_global_policy(settings.precision)
     settings = strategy.adapted(settings, here, devices)
     if strategy.is_stand_in():
-        console.line("logical devices of the CPU stand in for accelerators: the same arithmetic, not the same speed")
+        console.line(strategy.stand_in_note(settings, here, devices))
     spread = strategy.make_strategy(settings, here, devices)
     share = strategy.share(here, spread)
     _check_batch(settings, share)
@@ -124,10 +124,11 @@ def _run(
         keep=settings.keep_checkpoints,
     )
     if here.role == "evaluator":
+        interrupt.idle_message = "told to stop; the same command evaluates what is saved from then on"
         over = evaluator.evaluate_until(
             loop,
             checkpoints,
-            lambda: start.finished(where.result),
+            lambda: start.finished(where.result, settings.epochs),  # a result of fewer epochs is an earlier run's
             lambda: interrupt.asked_to_stop,
             console,
             TensorBoard(where.logs),

@@ -35,9 +35,10 @@ def already_done(path: str, settings: Settings, console: Console) -> bool:
     return True
 
 
-def finished(path: str) -> bool:
-    """Whether result.json at `path` is that of a finished job."""
-    return bool(_read_json(path).get("finished"))
+def finished(path: str, epochs: int = 0) -> bool:
+    """Whether result.json at `path` is that of a finished job, of at least `epochs`."""
+    result = _read_json(path)
+    return bool(result.get("finished")) and result.get("flags", {}).get("epochs", epochs) >= epochs
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -109,6 +109,15 @@ def is_stand_in() -> bool:
     return bool(stand_in()[0])
 
 
+def stand_in_note(settings: Settings, cluster: Cluster, devices: Devices) -> str:
+    """What a person should know of a job on devices that stand in for accelerators."""
+    note = "logical devices of the CPU stand in for accelerators: the same arithmetic, not the same speed"
+    if len(devices.names) > 1 and choose(settings, cluster, devices) == "multi_worker":
+        # CollectiveAllReduceExtended takes every GPU of a worker, and without one CPU:0 alone
+        note += f"; MultiWorkerMirroredStrategy takes one CPU device of each worker: 1 of {len(devices.names)}"
+    return note
+
+
 def adapted(settings: Settings, cluster: Cluster, devices: Devices) -> Settings:
     """The flags that the chosen strategy changes: a TPU compiles the whole step, a bounded number of them at a time."""
     if choose(settings, cluster, devices) != "tpu":

@@ -57,3 +57,10 @@ def test_workers_and_servers_of_an_asynchronous_job_serve(role):
     here = Cluster(role=role, addresses=SERVERS)
     assert strategy.needs_server(Settings(), here)
     assert not strategy.needs_server(Settings(), Cluster(role="worker", addresses=WORKERS))
+
+
+def test_several_workers_say_that_one_stand_in_of_each_trains():
+    four = Devices("CPU", tuple(f"/cpu:{i}" for i in range(4)))
+    workers, alone = Cluster(addresses=WORKERS), Cluster()
+    assert strategy.stand_in_note(Settings(), workers, four).endswith("one CPU device of each worker: 1 of 4")
+    assert "1 of" not in strategy.stand_in_note(Settings(), alone, four)
