@@ -1,6 +1,7 @@
 """The model and the data that every strategy trains here: scikit-learn's digits, [8, 8, 1], in ten classes.
 
-Own copies, so that a fork's model.py and data.py don't change what is compared.
+Own copies, so that a fork's model.py and data.py don't change what is compared. They are split as data/digits is,
+every class alike: the last quarter as it comes is of other writers, and no strategy reaches 0.97 on those.
 """
 
 import keras
@@ -8,7 +9,9 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
-SPLITS = {"train": slice(0, 1400), "validation": slice(1400, 1797)}
+from scripts.make_digits import split_indices
+
+SPLITS = ("train", "validation")
 
 
 def records(split: str, data_dir: str) -> tf.data.Dataset | None:
@@ -16,8 +19,9 @@ def records(split: str, data_dir: str) -> tf.data.Dataset | None:
     if split not in SPLITS:
         return None
     found = load_digits()
-    features = (found.images[SPLITS[split], ..., None] / 16).astype(np.float32)
-    return tf.data.Dataset.from_tensor_slices((features, found.target[SPLITS[split]].astype(np.int64)))
+    chosen = split_indices(found.target)[split]
+    features = (found.images[chosen, ..., None] / 16).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices((features, found.target[chosen].astype(np.int64)))
 
 
 def parse(features: tf.Tensor, label: tf.Tensor, training: bool) -> tuple[tf.Tensor, tf.Tensor]:

@@ -1,4 +1,6 @@
-"""Every row of `make parity` holds."""
+"""Every row of `make parity` holds; the quick ones with fewer steps."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -9,5 +11,6 @@ from tests.parity import rows
     "row", [pytest.param(row, id=row.name, marks=[pytest.mark.slow] if row.slow else []) for row in rows.ROWS]
 )
 def test_a_row_holds(row):
-    holds, measured = row.holds(rows.result(row.first), rows.result(row.second))
+    first, second = (run if row.slow else replace(run, steps=30) for run in (row.first, row.second))
+    holds, measured = row.holds(rows.result(first), rows.result(second))
     assert holds, measured
