@@ -43,11 +43,18 @@ class Interrupt:
     def __enter__(self) -> "Interrupt":
         self._read, self._write = socket.socketpair()
         self._write.setblocking(False)
-        self._before = {number: signal.signal(number, self._noted) for number in (signal.SIGTERM, signal.SIGINT)}
+        self._before = self.listen()
         self._fd = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
         self._thread = threading.Thread(target=self._watch, name="interrupt", daemon=True)
         self._thread.start()
         return self
+
+    def listen(self) -> dict[int, Any]:
+        """Handle the signals from now on; what handled them before.
+
+        To be called again once TensorFlow has joined a cluster: it puts a handler of its own on SIGTERM then.
+        """
+        return {number: signal.signal(number, self._noted) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()

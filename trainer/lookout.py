@@ -42,10 +42,14 @@ class Watch:
         peers: name -> host:port of those to look after.
         timeout_s: how long one may give no answer; one that refuses two connections in a row has ended.
         lost: told the name; by default nothing more is done.
+        were_there: the peers are known to have been there, whether or not they answer a first time.
     """
 
-    def __init__(self, peers: dict[str, str], timeout_s: float, lost: Callable[[str], None]):
+    def __init__(
+        self, peers: dict[str, str], timeout_s: float, lost: Callable[[str], None], *, were_there: bool = False
+    ):
         self.peers, self.timeout_s, self.lost = peers, timeout_s, lost
+        self._seen = dict.fromkeys(peers, time.monotonic()) if were_there else {}  # name -> when it last answered
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._look, name="peers", daemon=True)
 
@@ -59,7 +63,7 @@ class Watch:
         self._closed.set()
 
     def _look(self) -> None:
-        seen: dict[str, float] = {}  # name -> when it last answered
+        seen = self._seen
         refused: dict[str, int] = {}
         while not self._closed.wait(LOOK_EVERY_S):
             for name, address in self.peers.items():

@@ -99,6 +99,7 @@ def _run(
     if strategy.is_stand_in():
         console.line(strategy.stand_in_note(settings, here, devices))
     spread = strategy.make_strategy(settings, here, devices)
+    interrupt.listen()
     share = strategy.share(here, spread)
     _check_batch(settings, share)
     pipeline = Pipeline(data, settings, share)
@@ -230,7 +231,7 @@ def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, con
         metrics["test"] = loop.evaluate("test")
     if not here.is_chief:  # the chief still exports: it would miss a worker that leaves
         with server.silence():
-            server.wait_for_chief(here, settings.peer_timeout_s)
+            server.wait_for_chief(here, settings.peer_timeout_s, was_there=True)
             done = start.finished(where.result)
         if not done:
             console.line("the chief ended before it had exported: start this replica again with it", "ERROR")

@@ -13,11 +13,15 @@ from trainer.cluster import Cluster
 from trainer.report import Console
 
 
-def wait_for_chief(cluster: Cluster, timeout_s: float) -> None:
-    """Until the chief, or the worker that is chief, has ended; one that never was there is waited for."""
+def wait_for_chief(cluster: Cluster, timeout_s: float, *, was_there: bool = False) -> None:
+    """Until the chief, or the worker that is chief, has ended; one that never was there is waited for.
+
+    Args:
+        was_there: that it has been there is known already, so that it may have ended before the first look.
+    """
     gone = threading.Event()
     chief = (cluster.addresses.get("chief") or cluster.addresses["worker"])[0]
-    watch = lookout.Watch({"chief": chief}, timeout_s, lambda _: gone.set()).start()
+    watch = lookout.Watch({"chief": chief}, timeout_s, lambda _: gone.set(), were_there=was_there).start()
     gone.wait()
     watch.close()
 

@@ -1,5 +1,6 @@
 """Signals and time as requests."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -34,6 +35,16 @@ def test_a_signal_becomes_a_request_to_stop_while_the_main_thread_is_busy(number
         assert interrupt.asked_to_stop
         interrupt.saved()
         assert request.value == STOP
+
+
+def test_a_handler_that_native_code_put_in_its_place_is_replaced():
+    ignore = ctypes.c_void_p(1)
+    with Interrupt() as interrupt:
+        ctypes.CDLL(None).signal(int(signal.SIGTERM), ignore)  # as TensorFlow does when it joins a cluster
+        interrupt.listen()
+        interrupt.attach(request := Request())
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: request.value == STOP)
 
 
 def test_time_becomes_a_request_to_save_again_and_again():

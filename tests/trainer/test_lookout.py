@@ -35,6 +35,15 @@ def test_a_peer_that_goes_is_named_and_one_that_never_came_is_not():
     watch.close()
 
 
+def test_a_peer_known_to_have_been_there_is_missed_though_it_never_answered():
+    with socket.create_server(("127.0.0.1", 0)) as ended:
+        address = f"127.0.0.1:{ended.getsockname()[1]}"
+    lost = threading.Event()
+    watch = lookout.Watch({"chief": address}, 30, lambda _: lost.set(), were_there=True).start()
+    assert lost.wait(HANG_S)
+    watch.close()
+
+
 def test_a_stand_answers_at_its_address():
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
