@@ -97,6 +97,7 @@ class Training:
                 return False
             due = bool(asked or (self.checkpoint_steps and step % self.checkpoint_steps == 0))
         self._save()
+        self.report.profile(step, ended=True)
         return True
 
     def _advance(self, iterator: Any, step: int) -> tuple[int, float]:

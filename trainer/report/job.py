@@ -34,11 +34,11 @@ class JobReport:
         self.profiled = tuple(int(step) for step in settings.profile_steps.split(":") if step)  # first, last
         self._profiling = False
 
-    def profile(self, step: int) -> None:
-        """Begin or end the profile of --profile_steps before `step` is made; the chief's alone."""
+    def profile(self, step: int, ended: bool = False) -> None:
+        """Begin or end the profile of --profile_steps before `step` is made, or at the end; the chief's alone."""
         if not self.profiled or not self.board.directory:
             return
-        inside = self.profiled[0] <= step < self.profiled[1]
+        inside = not ended and self.profiled[0] <= step < self.profiled[1]
         if inside and not self._profiling:
             tf.profiler.experimental.start(f"{self.board.directory}/train")
         elif self._profiling and not inside:
