@@ -53,6 +53,8 @@ def launch_tag(launch, tree):
 
 def test_a_push_that_the_registry_refuses_says_what_to_do(images, launch):
     images("cpu")
+    built = launch("image", "build", "cpu", REGISTRY="localhost:1")  # under that name: the layers are there
+    assert built.returncode == 0, built.stdout
     ran = launch("image", "push", "cpu", REGISTRY="localhost:1")
     assert ran.returncode == 1
     assert "docker login localhost:1" in ran.stdout
