@@ -182,26 +182,30 @@ def share(cluster: Cluster, strategy: tf.distribute.Strategy) -> Share:
 
 def communication_options(settings: Settings, devices: Devices) -> tf.distribute.experimental.CommunicationOptions:
     """How replicas of a synchronous strategy sum their gradients."""
-    if settings.communication == "nccl":
-        _require_gpus_for_nccl(devices)
+    communication = settings.communication
+    if communication == "nccl":
+        communication = _nccl(devices)
     kinds = tf.distribute.experimental.CommunicationImplementation
     return tf.distribute.experimental.CommunicationOptions(
         bytes_per_pack=settings.bytes_per_pack,
         timeout_seconds=settings.peer_timeout_s,
-        implementation={"auto": kinds.AUTO, "ring": kinds.RING, "nccl": kinds.NCCL}[settings.communication],
+        implementation={"auto": kinds.AUTO, "ring": kinds.RING, "nccl": kinds.NCCL}[communication],
     )
 
 
-def _require_gpus_for_nccl(devices: Devices) -> None:
+def _nccl(devices: Devices) -> str:
+    """nccl where there are GPUs; auto where the CPU stands in for them, which the log's first lines say."""
+    if stand_in()[0]:
+        return "auto"
     if devices.kind != "GPU":
         raise StrategyError("--communication=nccl needs GPUs, and TensorFlow sees none; leave it at auto")
+    return "nccl"
 
 
 def _cross_device_ops(settings: Settings, devices: Devices) -> tf.distribute.CrossDeviceOps | None:
     if settings.communication == "ring":
         raise StrategyError("--communication=ring goes from worker to worker, and this job has one; leave it at auto")
-    if settings.communication == "nccl":
-        _require_gpus_for_nccl(devices)
+    if settings.communication == "nccl" and _nccl(devices) == "nccl":
         return tf.distribute.NcclAllReduce()
     return None
 

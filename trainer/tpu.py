@@ -23,7 +23,7 @@ class TPUError(Exception):
 
 def environment(machine_type: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What must be set before TensorFlow is imported: v5e and later are reached through PJRT, libtpu's C interface."""
-    if not machine_type.startswith(("ct5", "ct6", "tpu7")):
+    if not machine_type.startswith(("ct5", "ct6", "tpu7")) or environ.get("TRAINYARD_STAND_IN"):
         return {}
     found = importlib.util.find_spec("libtpu")
     folder = pathlib.Path(found.origin).parent if found and found.origin else pathlib.Path("/lib")
