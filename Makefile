@@ -107,6 +107,10 @@ chaos: $(VENV)/dev.stamp ## kill jobs at random moments and compare what they en
 parity: $(VENV)/dev.stamp ## does every strategy train the same? The table of docs/strategies.md, from real runs
 	@$(BIN)/python -m tests.parity
 
+.PHONY: soak
+soak: $(VENV)/dev.stamp ## kills and injected faults for many minutes: what test-all leaves out
+	@$(BIN)/python -m pytest -m soak $(ARGS)
+
 .PHONY: lint
 lint: $(VENV)/dev.stamp ## ruff over every Python file, hadolint over the Dockerfiles
 	@$(BIN)/ruff check .

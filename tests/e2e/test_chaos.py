@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_at_random_moments_jobs_end_with_the_same_bits():
     done = subprocess.run(
         [sys.executable, "tests/chaos.py", "--rounds=6", "--seed=1"], cwd=ROOT, capture_output=True, text=True
