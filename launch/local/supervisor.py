@@ -147,6 +147,8 @@ class Job:
                 self._start_all()
         elif taken:
             self._failed(Failure(name, code, preempted=True))
+        elif code and (lost := self._being_taken()):  # its peers may hear of it, and end, before it does
+            self._failed(Failure(lost, code, preempted=True))
         elif code:
             words = self._last_words.get(name, "")
             again = bool(words) and self._failed_words.get(name) == words
@@ -157,6 +159,10 @@ class Job:
             self._end(Outcome(0, "the chief is done"), f"the chief {ended(code)}, so the job is done{others}")
         else:
             self._say(f"{name} is done")
+
+    def _being_taken(self) -> str | None:
+        """The replica that is on its way out, where the whole job goes with it."""
+        return next(iter(self._taken), None) if self._rules.spot or self._rules.restart_job else None
 
     def _failed(self, failure: Failure) -> None:
         name = failure.name

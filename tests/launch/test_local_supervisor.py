@@ -99,6 +99,26 @@ def test_a_preempted_spot_job_starts_again_and_ends_well(tmp_path):
     assert any("Spot: the whole job restarts" in line for _, line in lines)
 
 
+def test_a_peer_that_ends_before_the_one_that_is_taken_away_is_not_the_cause(tmp_path):
+    told = tmp_path / "told"
+    chief = counts(tmp_path, fail_first=0, then=f"{wait_for(told)}\nsys.exit(143 if n == 0 else 0)")
+    worker = (
+        "import pathlib, signal, sys, time\n"
+        f"told = pathlib.Path({str(told)!r})\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (told.touch(), time.sleep(1), sys.exit(143)))\n"
+        "time.sleep(3600)"
+    )
+    outcome, lines = run(
+        tmp_path,
+        python(chief),
+        python(worker),
+        scheduling={"restartJobOnWorkerRestart": True},
+        preemptions=[Preemption("worker:0", 1.5)],
+    )
+    assert outcome.code == 0
+    assert ("launch", "worker:0 was taken away; restartJobOnWorkerRestart: the whole job restarts (1 of 3)") in lines
+
+
 def test_a_replica_can_be_taken_away_at_a_step(tmp_path):
     chief = counts(tmp_path, then="print('step 10/20  loss 0.1', flush=True)", fail_first=0)
     outcome, lines = run(
