@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from trainer.settings import Settings, _whole, combinations
+from trainer.settings import Settings, _whole, adapted, combinations
 
 MODEL_FILE = pathlib.Path(__file__).with_name("model.py")
 
@@ -157,6 +157,7 @@ def examine(
     settings = _build(Settings, {n: t for n, t in texts.items() if n in own}, came, problems)
     model = _build(hyperparameters, {n: t for n, t in texts.items() if n not in own}, came, problems)
     if settings is not None:
+        settings = adapted(settings)
         for flag, message in combinations(settings, replicas):
             problems.append(Problem(flag, came.get(flag[2:], (None,))[0], message))
     return settings, model, problems

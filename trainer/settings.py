@@ -46,7 +46,9 @@ class Settings(BaseModel):
     examples_per_epoch: Int = _flag(0, "Training", "the same, counted in examples; 0: all", ge=0)
 
     learning_rate: float = _flag(2e-3, "Optimizer", "highest learning rate of Adam", gt=0)
-    warmup_steps: Int = _flag(50, "Optimizer", "updates over which the learning rate climbs from 0", ge=0)
+    warmup_steps: Int = _flag(
+        50, "Optimizer", "updates over which the learning rate climbs from 0; by default at most a fifth of all", ge=0
+    )
     decay: Literal["cosine", "none"] = _flag("cosine", "Optimizer", "what it does after that, down to 0")
     clip_norm: float = _flag(1.0, "Optimizer", "clip the whole batch's gradient at this global norm; 0: don't", ge=0)
 
@@ -108,6 +110,17 @@ class Settings(BaseModel):
     hypertune_metric: str = _flag("val_loss", "Reports", "the metric that the tuning service is told")
     profile_steps: str = _flag("", "Reports", "FIRST:LAST, the steps to profile", pattern=r"^$|^[0-9]+:[0-9]+$")
     verbose: bool = _flag(False, "Reports", "TensorFlow's own messages as well")
+
+
+def adapted(settings: Settings) -> Settings:
+    """The same with the default of --warmup_steps cut to a fifth of a run that the flags say the length of.
+
+    So a run of five steps to try things is no mistake, and one of 250 or more has the 50 steps of the default.
+    """
+    epoch = settings.steps_per_epoch or settings.examples_per_epoch // settings.batch_size
+    if "warmup_steps" in settings.model_fields_set or not epoch:
+        return settings
+    return settings.model_copy(update={"warmup_steps": min(settings.warmup_steps, epoch * settings.epochs // 5)})
 
 
 def combinations(settings: Settings, replicas: int | None = None) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ def _warm_up(flags: Flags) -> Iterator[Hint]:
         found = f"no warm-up with a batch of {batch:g} and a learning rate of {rate:g}: the first steps may diverge"
         yield "warm-up", found, "let the learning rate climb over the first hundreds of steps", "--warmup_steps=200"
     total = flags.number("steps_per_epoch") * flags.number("epochs")
-    if total and steps > total / 2:
+    if total and "warmup_steps" in flags.given and steps > total / 2:  # the default adapts itself to the run
         found = f"{steps:g} warm-up steps of {total:g} in all: most of the run is warm-up"
         yield "warm-up", found, "a tenth of the run is usual", f"--warmup_steps={max(1, int(total / 10))}"
 

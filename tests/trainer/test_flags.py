@@ -64,6 +64,25 @@ def test_a_mistake_is_one_sentence(arguments, sentence):
     assert "\n" not in messages[0]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        ((), 50),
+        (("--steps_per_epoch=1", "--epochs=1"), 0),
+        (("--steps_per_epoch=20", "--epochs=1"), 4),
+        (("--examples_per_epoch=640", "--epochs=10"), 20),
+        (("--steps_per_epoch=100", "--epochs=3"), 50),
+        (("--steps_per_epoch=20", "--epochs=1", "--warmup_steps=19"), 19),
+    ],
+)
+def test_the_default_warm_up_is_at_most_a_fifth_of_the_run(arguments, steps):
+    assert flags.parse(list(arguments))[0].warmup_steps == steps
+
+
+def test_a_warm_up_of_fifty_that_was_given_is_still_too_long_for_twenty_steps():
+    assert "--warmup_steps=50 is not shorter" in told("--steps_per_epoch=20", "--epochs=1", "--warmup_steps=50")[0]
+
+
 def test_a_batch_that_replicas_do_not_divide_names_ones_that_they_do():
     assert told("--batch_size=100", replicas=8) == ["--batch_size=100 doesn't divide over 8 replicas; try 96 or 104"]
     assert told("--batch_size=4", replicas=8) == ["--batch_size=4 doesn't divide over 8 replicas; try 8"]
