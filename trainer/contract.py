@@ -1,6 +1,6 @@
 """What model.py and data.py must define, checked before anything is built.
 
-data.py: records(split, data_dir), parse(record, training); optional decode, augment, CLASS_NAMES.
+data.py: records(split, data_dir), parse(record, training); optional decode, augment, DATA_DIR, CLASS_NAMES.
 model.py: Hyperparameters, build_model(hyperparameters, optimizer); optional callbacks(hyperparameters).
 """
 

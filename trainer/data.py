@@ -1,6 +1,6 @@
 """YOURS: where the records are, and how one record becomes (features, label).
 
-Two functions are asked for, `records` and `parse`; `decode` and CLASS_NAMES are optional.
+Two functions are asked for, `records` and `parse`; DATA_DIR, `decode` and CLASS_NAMES are optional.
 Shuffling, sharding, batching, repeating and resuming are pipeline.py's and need nothing from here.
 """
 
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from trainer.sources import Source, tfrecords
 
+DATA_DIR = "data/digits"  # what --data_dir is where it isn't given
 CLASS_NAMES = [str(digit) for digit in range(10)]
 
 

@@ -4,79 +4,18 @@ Underscores (`--learning_rate`), `--flag=value` or `--flag value`, the later one
 service pass them. Every problem is told at once, one sentence each, with exit code 2.
 """
 
-import ast
 import dataclasses
 import difflib
 import functools
 import json
-import pathlib
 import sys
-import types
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from trainer.problems import FlagError, Problem
 from trainer.settings import Settings, _whole, adapted, combinations
-
-MODEL_FILE = pathlib.Path(__file__).with_name("model.py")
-
-
-class Problem(NamedTuple):
-    """What is wrong with a flag; `index` is its place in the arguments, None where it isn't there."""
-
-    flag: str
-    index: int | None
-    message: str
-
-
-class FlagError(Exception):
-    """Flags that can't be used; str() has a line for each problem."""
-
-    def __init__(self, problems: list[Problem]):
-        super().__init__("\n".join(problem.message for problem in problems))
-        self.problems = problems
-
-
-def hyperparameters_class(path: pathlib.Path = MODEL_FILE) -> type:
-    """`Hyperparameters` of model.py, without importing the rest of it (TensorFlow takes seconds).
-
-    The class may use the standard library, pydantic and constants of its own module; a module that
-    can't be taken apart so is imported whole.
-    """
-    tree = ast.parse(path.read_text(), str(path))
-    wanted = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Hyperparameters"]
-    if not wanted:
-        message = f"{path.name} defines no class Hyperparameters; a dataclass or pydantic model is expected"
-        raise FlagError([Problem("", None, message)])
-    light = [node for node in tree.body if _is_light(node)]
-    module = types.ModuleType("trainer_hyperparameters")
-    sys.modules[module.__name__] = module  # dataclasses and pydantic look annotations up there
-    try:
-        exec(compile(ast.Module([*light, *wanted], []), str(path), "exec"), module.__dict__)
-    except NameError:
-        import trainer.model
-
-        return trainer.model.Hyperparameters
-    return module.Hyperparameters
-
-
-def _is_light(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Import):
-        return all(_is_light_module(alias.name) for alias in node.names)
-    if isinstance(node, ast.ImportFrom):
-        return node.level == 0 and _is_light_module(node.module or "")
-    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-        try:
-            ast.literal_eval(node.value)
-        except ValueError:
-            return False
-        return True
-    return False
-
-
-def _is_light_module(name: str) -> bool:
-    root = name.split(".")[0]
-    return root in sys.stdlib_module_names or root in ("pydantic", "annotated_types", "typing_extensions")
+from trainer.yours import data_dir, hyperparameters_class
 
 
 @functools.cache  # making a schema takes 10 ms, and a study asks about hundreds of command lines
@@ -94,6 +33,8 @@ def _fields(cls: type) -> dict[str, dict[str, Any]]:
 def known_flags(hyperparameters: type) -> dict[str, dict[str, Any]]:
     """Every flag by field name: the trainer's, then the model's own (group Model)."""
     flags = dict(_fields(Settings))
+    if (own := data_dir()) is not None:
+        flags["data_dir"] = {**flags["data_dir"], "default": own}
     for name, field in _fields(hyperparameters).items():
         if name in flags:
             message = f"Hyperparameters.{name} has the name of one of the trainer's own flags; call it otherwise"
@@ -154,7 +95,8 @@ def examine(
     came, problems = _split(arguments, flags)
     texts = {name: _whole(text) if flags[name].get("type") == "integer" else text for name, (_, text) in came.items()}
     own = Settings.model_fields.keys()
-    settings = _build(Settings, {n: t for n, t in texts.items() if n in own}, came, problems)
+    given = {"data_dir": flags["data_dir"]["default"]} | {n: t for n, t in texts.items() if n in own}
+    settings = _build(Settings, given, came, problems)
     model = _build(hyperparameters, {n: t for n, t in texts.items() if n not in own}, came, problems)
     if settings is not None:
         settings = adapted(settings)

@@ -33,7 +33,7 @@ class Settings(BaseModel):
         "Places",
         "folder of the job: model/, checkpoints/, logs/, result.json; the platform's own wins",
     )
-    data_dir: str = _flag("data/digits", "Places", "where data.py finds the records")
+    data_dir: str = _flag("data/digits", "Places", "where data.py finds the records; data.py's DATA_DIR is the default")
     model_dir: str = _flag("", "Places", "the exported model; default AIP_MODEL_DIR, else JOB_DIR/model")
     checkpoint_dir: str = _flag("", "Places", "default AIP_CHECKPOINT_DIR, else JOB_DIR/checkpoints")
     log_dir: str = _flag("", "Places", "TensorBoard's; default AIP_TENSORBOARD_LOG_DIR, else JOB_DIR/logs")

@@ -13,11 +13,12 @@ from launch.local.plan import ROLES, Replica
 
 # What an earlier job, or the person's shell, may have left behind and no replica should see.
 CLEARED = ("TF_CONFIG", "CLUSTER_SPEC", "AIP_", "CLOUD_ML_", "TPU_", "TRAINYARD_")
+KEPT = "TRAINYARD_EXAMPLE"  # whose model.py and data.py train: nothing of an earlier job
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     """The shell's environment without what describes a job."""
-    return {key: value for key, value in environ.items() if not key.startswith(CLEARED)}
+    return {key: value for key, value in environ.items() if key == KEPT or not key.startswith(CLEARED)}
 
 
 def of_replica(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from trainer import flags
+from trainer import flags, yours
 from trainer.settings import Settings
 
 FROZEN = pathlib.Path(__file__).with_name("flags.txt")
@@ -114,6 +114,41 @@ def test_no_class_of_that_name_is_told(tmp_path):
     (tmp_path / "model.py").write_text("x = 1\n")
     with pytest.raises(flags.FlagError, match="defines no class Hyperparameters"):
         flags.hyperparameters_class(tmp_path / "model.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("class Hyperparameters(:\n", "trainer/model.py, line 1: "),
+        ("class Hyperparameters:\n    x: int = 1 / 0\n", "Hyperparameters can't be made: division by zero"),
+        (None, "trainer/model.py can't be read"),
+    ],
+)
+def test_a_model_py_that_is_no_python_is_one_sentence(tmp_path, text, sentence):
+    if text is not None:
+        (tmp_path / "model.py").write_text(text)
+    with pytest.raises(flags.FlagError, match=sentence) as told:
+        flags.hyperparameters_class(tmp_path / "model.py")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(("text", "found"), [('DATA_DIR = "a"', "a"), ('DATA_DIR: str = "b"', "b"), ("x = 1", None)])
+def test_data_py_says_where_the_data_lies(tmp_path, text, found):
+    (tmp_path / "data.py").write_text(text)
+    assert yours.data_dir(tmp_path / "data.py") == found
+
+
+def test_a_data_dir_that_is_computed_is_one_sentence(tmp_path):
+    (tmp_path / "data.py").write_text("import os\nDATA_DIR = os.getcwd()\n")
+    with pytest.raises(flags.FlagError, match=r"trainer/data\.py, line 2: DATA_DIR has to be a plain string"):
+        yours.data_dir(tmp_path / "data.py")
+
+
+def test_the_default_of_data_dir_is_data_pys(monkeypatch):
+    monkeypatch.setattr(flags, "data_dir", lambda: "gs://mine")
+    assert flags.parse([])[0].data_dir == "gs://mine"
+    assert flags.parse(["--data_dir=here"])[0].data_dir == "here"
+    assert "[gs://mine]" in flags.help_text()
 
 
 def test_help_groups_every_flag():
