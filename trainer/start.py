@@ -1,52 +1,23 @@
 """How a run begins: finished already, over again, from a checkpoint, or from the seed. checkpoint.py has the policy."""
 
-import json
 import os
 import zlib
 from typing import Any
 
-import tensorflow as tf
-
 from trainer import flags, folders
 from trainer.checkpoint import Checkpoints
 from trainer.cluster import Places
+from trainer.finished import already_done, finished
 from trainer.pipeline import Pipeline
 from trainer.report import Console
 from trainer.settings import Settings
 from trainer.sources import Files
 
+__all__ = ["already_done", "begin", "describe_data", "finished", "other_flags", "same_job"]
+
 # What decides which example comes at which step and what is computed from it: another value is another job.
 SAME_JOB = ("batch_size", "seed", "shuffle_buffer", "steps_per_epoch", "examples_per_epoch", "precision")
 UNNAMED = ("job_dir", "data_dir", "model_dir", "checkpoint_dir", "log_dir", "fresh", "verbose")
-
-
-def already_done(path: str, settings: Settings, console: Console) -> bool:
-    """Whether result.json at `path` says that this job is finished; then a line says so."""
-    result = _read_json(path)
-    job = os.environ.get("CLOUD_ML_JOB_ID")
-    restarted = bool(job) and result.get("job") == job  # by the platform, with the same flags as before
-    if not result.get("finished") or (settings.fresh and not restarted):
-        return False
-    before = result.get("flags", {}).get("epochs", settings.epochs)
-    if settings.epochs > before:
-        console.line(f"this job was finished at --epochs={before}; it goes on to --epochs={settings.epochs}")
-        return False
-    console.line(f"this job is finished ({path}); --fresh starts it over, more --epochs goes on, --job_dir is another")
-    return True
-
-
-def finished(path: str, epochs: int = 0) -> bool:
-    """Whether result.json at `path` is that of a finished job, of at least `epochs`."""
-    result = _read_json(path)
-    return bool(result.get("finished")) and result.get("flags", {}).get("epochs", epochs) >= epochs
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    try:
-        with tf.io.gfile.GFile(path) as file:
-            return json.load(file)
-    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError, ValueError):
-        return {}
 
 
 def same_job(settings: Settings, hyperparameters: Any, pipeline: Pipeline) -> dict[str, Any]:

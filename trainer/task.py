@@ -6,7 +6,7 @@
 import os
 import sys
 
-from trainer import cluster, doctor, flags, tpu
+from trainer import cluster, doctor, finished, flags, tpu
 from trainer.interrupt import Interrupt
 from trainer.settings import Settings
 
@@ -16,10 +16,10 @@ DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 def main(argv: list[str] | None = None) -> int:
     """Run the job that the command line describes."""
     argv = sys.argv[1:] if argv is None else argv
-    if argv in (["--help"], ["-h"]):
-        print(flags.help_text())
-        return DONE
     try:
+        if argv in (["--help"], ["-h"]):
+            print(flags.help_text())
+            return DONE
         settings, hyperparameters = flags.parse(argv)
         here = cluster.read_cluster()
     except (flags.FlagError, cluster.ClusterError) as error:
@@ -27,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
         return UNUSABLE
     if _unfit(settings):
         return UNUSABLE
+    if finished.without_tensorflow(cluster.places(settings), settings, here):
+        return DONE
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.update(tpu.environment(here.machine_type))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")

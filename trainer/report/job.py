@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer import yours
 from trainer.pipeline import Pipeline
 from trainer.report.console import Console, Rate, format_values
 from trainer.report.tensorboard import TensorBoard, confusion_matrix
@@ -111,6 +112,7 @@ class JobReport:
             "steps": step,
             "examples_per_s": round(self.rate.overall(step), 1),
             "flags": flags,
+            "yours": yours.contents(),
             "versions": {
                 "tensorflow": tf.__version__,
                 "keras": keras.__version__,
