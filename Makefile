@@ -25,7 +25,7 @@ predict: $(VENV)/cpu.stamp ## what the trained model says of an image; IMAGE=dat
 
 .PHONY: tensorboard
 tensorboard: $(VENV)/cpu.stamp ## curves, histograms, images and profiles of every job, in the browser
-	@$(BIN)/python -m tensorboard.main --logdir=$(or $(LOGS),jobs) $(ARGS)
+	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tensorboard.main --logdir=$(or $(LOGS),jobs) $(ARGS)
 
 .PHONY: benchmark
 benchmark: $(VENV)/dev.stamp ## compare with what you would use instead, as ratios; ARGS="loop start" chooses
@@ -110,6 +110,10 @@ parity: $(VENV)/dev.stamp ## does every strategy train the same? The table of do
 .PHONY: soak
 soak: $(VENV)/dev.stamp ## kills and injected faults for many minutes: what test-all leaves out
 	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+.PHONY: test-forks
+test-forks: $(VENV)/dev.stamp ## the tests in three forks with models of other kinds, some 8 minutes each
+	@$(BIN)/python -m tests.fork $(if $(ARGS),-- $(ARGS))
 
 .PHONY: lint
 lint: $(VENV)/dev.stamp ## ruff over every Python file, hadolint over the Dockerfiles

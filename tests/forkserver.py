@@ -42,11 +42,14 @@ class Job:
 
 
 class ForkServer:
-    """Use as a context manager; `start` gives a Job."""
+    """Use as a context manager; `start` gives a Job. `environ` is what its processes have, by default this one's."""
+
+    def __init__(self, environ: dict[str, str] | None = None):
+        self._environ = environ
 
     def __enter__(self) -> "ForkServer":
         environ = {
-            **os.environ,
+            **(os.environ if self._environ is None else self._environ),
             "TF_CPP_MIN_LOG_LEVEL": "2",
             "KERAS_BACKEND": "tensorflow",
             "CUDA_VISIBLE_DEVICES": "-1",

@@ -9,8 +9,8 @@ import pathlib
 import pytest
 
 from launch import __main__ as command_line
+from tests.shipped import CONFIGS
 
-CONFIGS = sorted(pathlib.Path("configs").glob("*.yaml"))
 QUICK = {"cpu"}
 SHORT = ["--epochs=1", "--steps_per_epoch=4", "--warmup_steps=0"]
 SAID = {  # by the launcher, of what is not as in the cloud
@@ -26,10 +26,6 @@ SAID = {  # by the launcher, of what is not as in the cloud
 def rehearse(config, output, *launcher, trainer=()):
     """The exit code of `launch local` with a few steps of training."""
     return command_line.main(["local", str(config), f"--output={output}", *launcher, "--", *SHORT, *trainer])
-
-
-def test_there_are_fourteen():
-    assert len(CONFIGS) == 14
 
 
 @pytest.mark.parametrize(

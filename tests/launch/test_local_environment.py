@@ -74,5 +74,6 @@ def test_a_trial_knows_its_number_and_has_a_metric_file_of_its_own():
 def test_the_shell_leaks_no_other_job():
     kept = inherited(
         {"PATH": "/bin", "TF_CONFIG": "{}", "AIP_MODEL_DIR": "gs://x", "CLOUD_ML_JOB_ID": "1", "HOME": "/h"}
+        | {"TRAINYARD_STAND_IN": "gpu:4", "TRAINYARD_EXAMPLE": "/text"}
     )
-    assert kept == {"PATH": "/bin", "HOME": "/h"}
+    assert kept == {"PATH": "/bin", "HOME": "/h", "TRAINYARD_EXAMPLE": "/text"}

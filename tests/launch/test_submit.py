@@ -14,9 +14,9 @@ import yaml
 
 from launch import __main__ as cli
 from launch import checks, preflight, project, request, spec
+from tests.shipped import CONFIGS
 from tests.standin import StandIn, failure
 
-CONFIGS = sorted((project.ROOT / "configs").glob("*.yaml"))
 PIPED = {"capture_output": True, "text": True, "check": True}
 GOLDEN = pathlib.Path(__file__).with_name("golden")
 VALUES = {

@@ -10,8 +10,8 @@ from google.protobuf import json_format
 from launch import project, spec, validate
 from launch.document import MAX_FINDINGS, UnreadableError
 from tests.launch.mutants import mutant
+from tests.shipped import CONFIGS
 
-CONFIGS = sorted((project.ROOT / "configs").glob("*.yaml"))
 HANG_S = 2.0  # processor time of one file, so that a busy machine can't fail it
 
 

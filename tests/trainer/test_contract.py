@@ -18,7 +18,7 @@ FLAGS = ("--epochs=2", "--batch_size=40", "--log_every_steps=10", "--warmup_step
 @pytest.mark.parametrize(
     ("example", "more", "devices"),
     [
-        ("tabular", ("--data_dir=tabular", "--units=8"), "gpu:2"),
+        ("tabular", ("--units=8",), "gpu:2"),
         ("two_heads", ("--odd_weight=0.25",), "gpu:2"),
         ("text", ("--heads=1", "--accumulate=2"), "gpu:1"),
     ],
@@ -60,7 +60,7 @@ def test_a_wrong_name_is_told_in_one_sentence(file, old, new, sentence):
     assert "\n" not in str(told.value)
 
 
-def test_the_examples_and_the_two_files_here_keep_the_contract():
+def test_the_examples_keep_the_contract():
     contract.check(module("data.py"), module("model.py"))
     contract.check(trainer.data, trainer.model)
 

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from trainer.sources import Source, lines
 
+DATA_DIR = "tabular"
 COLUMNS = 30
 
 
