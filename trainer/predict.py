@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -16,18 +17,24 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--model", default="jobs/default/model", help="an exported model, local or gs://")
     parser.add_argument("--json", action="store_true", help="the raw outputs")
     options = parser.parse_args(argv)
-    import tensorflow as tf
+    try:
+        contents = [Path(file).read_bytes() for file in options.files]
+    except OSError as error:
+        print(f"{error.filename} can't be read: {error.strerror}", file=sys.stderr)
+        return 2
+    if "://" not in options.model and not Path(options.model, "saved_model.pb").exists():
+        print(f"{options.model} holds no model; make train exports one, --model names another", file=sys.stderr)
+        return 2
+    import tensorflow as tf  # takes seconds: what is missing is told before
 
     try:
         raw = tf.saved_model.load(options.model).signatures["raw"]
-        contents = tf.constant([Path(file).read_bytes() for file in options.files])
-        answers = {name: value.numpy() for name, value in raw(contents).items()}
+        answers = {name: value.numpy() for name, value in raw(tf.constant(contents)).items()}
     except KeyError:
         print(f"{options.model} has no signature for raw bytes: data.py defines no decode", file=sys.stderr)
         return 2
     except (OSError, tf.errors.OpError) as error:
-        reason = (getattr(error, "message", None) or str(error)).split("\n")[0]
-        print(f"no answer from {options.model}: {reason}", file=sys.stderr)
+        print(f"no answer from {options.model} to {' '.join(options.files)}: {_reason(error)}", file=sys.stderr)
         return 2
     for index, file in enumerate(options.files):
         row = {name: values[index] for name, values in answers.items()}
@@ -38,7 +45,14 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _line(name: str, scores: object) -> str:
+def _reason(error: Any) -> str:
+    """What TensorFlow says is wrong, without where in its graph."""
+    lines = [line.strip() for line in (getattr(error, "message", None) or str(error)).splitlines()]
+    about_graph = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
+    return next((line for line in lines if line and not line.startswith(about_graph)), "it said nothing")
+
+
+def _line(name: str, scores: Any) -> str:
     """The outputs; for a classifier's logits the likeliest classes."""
     import tensorflow as tf
 

@@ -63,5 +63,15 @@ def test_predict_prints_an_answer_or_a_sentence(exported, tmp_path, capsys):
     assert "row.csv" in capsys.readouterr().out
     file.write_text("not numbers")
     assert predict.main([str(file), "--model", exported[0]]) == 2
-    assert "no answer from" in capsys.readouterr().err
-    assert predict.main([str(tmp_path / "absent"), "--model", exported[0]]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"no answer from {exported[0]} to {file}: ") and "Graph execution" not in told
+    assert "StringToNumber" in told and told.count("\n") == 1
+
+
+def test_predict_tells_what_is_missing_before_it_looks_at_the_model(exported, tmp_path, capsys):
+    file = tmp_path / "row.csv"
+    assert predict.main([str(file), "--model", exported[0]]) == 2
+    assert capsys.readouterr().err == f"{file} can't be read: No such file or directory\n"
+    file.write_text("1,2,3,4")
+    assert predict.main([str(file), "--model", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path} holds no model; make train exports one, --model names another\n"
