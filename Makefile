@@ -192,6 +192,8 @@ help: ## this list
 UV = $(if $(shell command -v uv),uv,$(BIN)/uv)
 
 $(VENV)/uv.stamp:
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "there is no $(PYTHON) here; trainyard needs Python 3.11 to 3.13: make PYTHON=python3.12 train" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 	  { echo "trainyard needs Python 3.11 to 3.13; $$($(PYTHON) --version) came. Name one: make PYTHON=python3.12 train" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV)

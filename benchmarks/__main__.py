@@ -2,9 +2,12 @@
 
 import importlib
 import os
+import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# what is measured is the digits model, in a fork with a model of its own as well
+os.environ["TRAINYARD_EXAMPLE"] = str(pathlib.Path(__file__).resolve().parents[1] / "tests/examples/digits")
 
 # name -> (module with measure() -> list[Row], what is compared)
 SUBJECTS = {
