@@ -19,7 +19,7 @@ def make_fork(folder: pathlib.Path, example: str | None = None) -> pathlib.Path:
     """A copy of trainer/ and links to the rest in `folder`, with the model.py and data.py of an example."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in ROOT.iterdir():
-        if path.name not in ("trainer", "jobs", ".git", ".cache", "build", "dist"):
+        if path.name not in ("trainer", "jobs", ".git", ".cache", "build", "dist", "tabular"):
             (folder / path.name).symlink_to(path)
     shutil.copytree(ROOT / "trainer", folder / "trainer", ignore=shutil.ignore_patterns("__pycache__"))
     if example:

@@ -213,9 +213,9 @@ class Pipeline:
         left = split.count - whole
         for replica in mine if left else ():
             low, high = self._bounds(replica, left)
-            part = records.skip(whole + low).take(high - low).map(parse, AUTOTUNE)
+            part = records.skip(whole + low).take(high - low).map(split.parse, AUTOTUNE)
             if low == high:
-                part = records.take(1).map(parse)
+                part = records.take(1).map(split.parse)
             part = part.batch(max(1, high - low))
             if low == high:
                 part = part.map(lambda *element: tf.nest.map_structure(lambda tensor: tensor[:0], element))

@@ -110,6 +110,16 @@ class TestEvaluation:
             seen += itertools.chain(*batches)
         assert sorted(seen) == list(range(COUNT))
 
+    @pytest.mark.parametrize("replicas", [1, 8])
+    def test_records_of_several_tensors_are_counted_once(self, replicas):
+        values = np.arange(COUNT)
+        data = types.SimpleNamespace(
+            records=lambda *_: tf.data.Dataset.from_tensor_slices((values.astype(np.float32), values)),
+            parse=lambda feature, label, training: (feature[None], label),
+        )
+        dataset, _ = pipeline("", "--batch_size=24", share=Share(replicas=replicas), data=data).evaluation("train")
+        assert sorted(itertools.chain(*numbers(dataset))) == list(range(COUNT))
+
 
 def test_files_may_be_shared_instead_of_records(folder, monkeypatch):
     monkeypatch.setattr(split, "CACHE_BYTES", 0)
