@@ -123,7 +123,7 @@ def element_spec(data_dir: str) -> Any:
     if isinstance(source, sources.Files):
         source = dataclasses.replace(source, paths=("none",))
     records = sources.dataset(source)
-    return records.map(lambda record: data.parse(record, True)).element_spec
+    return records.map(lambda *record: data.parse(*record, True)).element_spec
 
 
 def batched(spec: Any, size: int) -> Any:
@@ -184,7 +184,9 @@ def main(arguments: list[str]) -> int:
             found = estimate(settings, hyperparameters)
     except Exception as error:
         # model.py and data.py are the user's: whatever they raise is told, in one line
-        print(f"the step can't be traced: {type(error).__name__}: {error}".splitlines()[0], file=sys.stderr)
+        said = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+        told = said[-1] if said[0].endswith("in user code:") else said[0]  # TensorFlow puts the stack before it
+        print(f"the step can't be traced: {type(error).__name__}: {told}", file=sys.stderr)
         return 2
     print(json.dumps(found))
     return 0

@@ -39,6 +39,16 @@ def test_the_peak_may_move_from_the_gradients_to_the_activations():
     assert (table[1], table[256], table[1024]) == (1000, 1000, 2048)
 
 
+def test_records_of_several_tensors_have_a_spec(monkeypatch):
+    import tensorflow as tf
+
+    from trainer import data, estimate
+
+    monkeypatch.setattr(data, "records", lambda *_: tf.data.Dataset.from_tensors((tf.zeros([5]), tf.zeros([]))))
+    monkeypatch.setattr(data, "parse", lambda features, label, training: (features, label))
+    assert [spec.shape.as_list() for spec in estimate.element_spec("")] == [[5], []]
+
+
 def estimated(*flags):
     command = [sys.executable, "-m", "trainer.estimate", *flags]
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
