@@ -1,7 +1,7 @@
 """What the launcher costs and what its search is worth; adds its rows to benchmarks/latest.json.
 
 python benchmarks/launcher.py            # all rows, about three minutes on two cores
-python benchmarks/launcher.py overhead   # one of overhead, parallel, search
+python benchmarks/launcher.py overhead   # one of overhead, parallel, search, diagnose
 """
 
 import json
@@ -73,6 +73,22 @@ def search() -> dict:
     return _row("launch tune: median best of random search over Bayesian", random / bayesian, 1.0, random > bayesian)
 
 
+def diagnose(repeats: int = 3) -> dict:
+    """Seconds that `launch diagnose` takes for 100 MB of a job's log, the slower of plain and JSON lines."""
+    sys.path.insert(0, str(ROOT))
+    from tests.launch import job_log
+
+    medians = []
+    for form in ([], [job_log.as_json]):
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "job.log")
+            job_log.write(log, 100_000_000, *form)
+            command = [sys.executable, "-m", "launch", "diagnose", "--json", str(log)]
+            medians.append(statistics.median(_seconds(command) for _ in range(repeats)))
+    print(f"100 MB of plain lines: {medians[0]:.2f} s, of JSON lines: {medians[1]:.2f} s")
+    return _row("launch diagnose: 100 MB, s", max(medians), 5.0, max(medians) <= 5.0)
+
+
 def _seconds(command: list[str]) -> float:
     # Bytecode is kept, as it is on a desk; some machines switch that off.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -88,7 +104,7 @@ def _row(name: str, ratio: float, wanted: float, ok: bool) -> dict:
 
 def main(names: list[str]) -> int:
     """Measure the rows named, all without a name; 1 where one misses what was wanted."""
-    measures = {"overhead": overhead, "parallel": parallel, "search": search}
+    measures = {"overhead": overhead, "parallel": parallel, "search": search, "diagnose": diagnose}
     if unknown := [name for name in names if name not in measures]:
         print(f"{unknown[0]!r} came; expected {', '.join(measures)}", file=sys.stderr)
         return 2

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,12 @@ SEVEN = {
     6: "NaN",
     7: "capacity",
 }
+STATUS = re.compile(r"<(\d[\d\[\]]+)>")
+STATUS_WRITTEN = (
+    r"((http|httperror|code|status|error|exception|response|returned|got|with|failed)\S* '?\(?N\b|: N\b|\bN '?"
+    r"(get|post|put|delete|head|patch|forbidden|unauthorized|not found|too many|client|server|error|service|internal)\b"
+    ")"
+)
 Level = Literal["root", "symptom", "warning", "wrapper"]
 
 
@@ -61,7 +68,8 @@ class Sign:
 
 
 def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    return [STATUS.sub(lambda found: STATUS_WRITTEN.replace("N", found[1]), line) for line in lines]
 
 
 def _advice(entry: dict, base: Advice | None = None) -> Advice:

@@ -4,7 +4,8 @@ import datetime
 import json
 import re
 
-ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+ESCAPED_ANSI = re.compile(rb"\\u001b\[[0-9;]*m")
 STAMP = re.compile(rb"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
 EPOCH = re.compile(rb"\b[IWEF]\d{4} \d\d:\d\d:(\d{10}\.\d+)")  # absl before its flags are read
 REPLICA = re.compile(rb"\b((?:workerpool\d+|chief|worker|master|ps|evaluator)-\d+)\b")
@@ -17,9 +18,16 @@ ENVELOPE = ("insertId", "labels", "resource", "logName", "trace", "spanId", "rec
 LINE_SHOWN = 2000  # characters
 
 
+def colourless(text: bytes) -> bytes:
+    """The text without colours, those that JSON escapes among them; the same object where it has none."""
+    if b"\x1b" in text:
+        text = ANSI.sub(b"", text)
+    return ESCAPED_ANSI.sub(b"", text) if b"\\u001b" in text else text
+
+
 def plain(line: bytes) -> str:
     """The line as text: no colours, no carriage returns, not endless."""
-    text = ANSI.sub(b"", line).decode("utf-8", "replace").rstrip("\r\n")
+    text = colourless(line).decode("utf-8", "replace").rstrip("\r\n")
     if "\r" in text:  # a progress bar drew over itself
         text = text.replace("\r", " ")
     text = text.replace("\b", "")
@@ -56,7 +64,7 @@ def texts(raw: bytes) -> list[bytes]:
         return []
     body = {key: inner for key, inner in value.items() if key not in ENVELOPE}
     said = [_message(value) or "", json.dumps(body, ensure_ascii=False)]
-    return [text.encode("utf-8", "replace") for text in said if text]
+    return [colourless(text.encode("utf-8", "replace")) for text in said if text]
 
 
 def line_at(text: bytes, at: int) -> bytes:
@@ -75,7 +83,7 @@ def quiet(raw: bytes, line: bytes) -> bool:
     value = decoded(raw)
     if value and "severity" in value:
         return str(value["severity"]).upper() in ("WARNING", "DEBUG")
-    return bool(WARNING.search(ANSI.sub(b"", line[:400])))
+    return bool(WARNING.search(colourless(line[:400])))
 
 
 def seconds(text: bytes) -> float | None:

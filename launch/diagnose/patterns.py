@@ -1,4 +1,4 @@
-"""How a pattern of causes.yaml becomes RE2: one automaton that reads a log at hundreds of megabytes a second.
+"""How a pattern of causes.yaml becomes RE2.
 
 A pattern is a regular expression without upper or lower case, with three shorthands that keep it readable and
 make it fit other wordings of the same thing:
@@ -15,30 +15,21 @@ import re
 import re2
 
 BETWEEN = " ... "
-SPACE = r"(?:[\s>|]|\\[nrt]|\x1b\[[0-9;]*m)+"
-QUOTES = r"(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;|\x1b\[[0-9;]*m)*"
+SPACE = r"(?:[\s>|]|\\[nrt])+"
+QUOTES = r"(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;)*"
 GAP = r"[^\w\n](?:.{0,240}[^\w\n])?"
-LONG_GAP = r"[^\w\n](?:.*[^\w\n])?"  # in an automaton of many patterns a bound would cost a state for each byte
-START = r"(?:\b|\\[nrt]|\x1b\[[0-9;]*m)"
+LONG_GAP = r"[^\w\n](?:.*[^\w\n])?"  # where many patterns are one a bound would cost a state for each byte
+START = r"(?:\b|\\[nrt])"
 BEGINS_A_WORD = re.compile(r"\(*(?:\?:)?[A-Za-z]")
-AUTOMATON_BYTES = 24 << 20
-TELLING = 5  # letters
-GROUP = 50  # patterns with gaps in one automaton
-
-# What logs are full of. A piece of a pattern that stands in here is a poor thing to look for.
-ORDINARY = b"""
-2026-11-21 02:33:10.123456: I tensorflow/core/framework/local.cc:1] step 120/400  loss 0.1234  accuracy 0.9712
-{"severity": "INFO", "message": "step 10 of 1000, val_loss: 0.5", "labels": {"task_name": "workerpool0-0"}}
-Epoch 1/20 [====>....] - ETA: 4s - loss: 0.1234 - accuracy: 0.97 - val_loss: 0.2 is was are not found in to from
-INFO:root:saving model checkpoint to gs://bucket/jobs/x/checkpoints file path directory folder training trial metric
-metrics worker replica process step host device GPU TPU CPU CUDA memory limit batch image tensor value variable
-network service system error code status name:Tesla machine instance node task project region zone resource
-permission object record parameter model learning rate job data dataset 512 examples/s
-"""
+EDGES = {"^": r"(?:^|[\x22\x27]|\\[nrt])", "$": r"(?:$|\r|[\x22\x27]|\\[nrt])"}  # of a message inside a JSON line
+EXACT_BYTES = 2 << 20
+MANY_BYTES = 2 << 20
+WORDS_BYTES = 16 << 20
 
 
-def expand(pattern: str, gap: str = GAP) -> str:
+def expand(pattern: str, gap: str = GAP, edges: dict[str, str] | None = None) -> str:
     """The RE2 source of a pattern, its shorthands written out."""
+    written = {" ": SPACE, "'": QUOTES, '"': QUOTES, **(edges or {})}
     out, at, inside = [], 0, False
     while at < len(pattern):
         char = pattern[at]
@@ -59,18 +50,18 @@ def expand(pattern: str, gap: str = GAP) -> str:
             out.append(gap)
             at += len(BETWEEN) - 1
         else:
-            out.append({" ": SPACE, "'": QUOTES, '"': QUOTES}.get(char, char))
+            out.append(written.get(char, char))
         at += 1
     start = START if BEGINS_A_WORD.match(pattern) else ""
     return f"(?im){start}" + "".join(out)
 
 
-def options(never_capture: bool = False) -> re2.Options:
+def options(max_bytes: int = EXACT_BYTES, *, never_capture: bool = False) -> re2.Options:
     """RE2's, for bytes: a log may hold anything."""
     chosen = re2.Options()
     chosen.never_capture = never_capture
     chosen.encoding = re2.Options.Encoding.LATIN1
-    chosen.max_mem = AUTOMATON_BYTES
+    chosen.max_mem = max_bytes
     chosen.log_errors = False
     return chosen
 
@@ -82,35 +73,23 @@ def exact(pattern: str) -> "re2._Regexp":
 
 
 def any_of(patterns: list[str]) -> "re2._Regexp":
-    """One automaton for all of them; finds where any begins, not which."""
-    joined = "|".join(dict.fromkeys(f"(?:{expand(pattern, LONG_GAP)})" for pattern in patterns))
+    """One automaton for all of them: whether any fits a line, be it plain or JSON. It may say yes too often."""
+    joined = "|".join(dict.fromkeys(f"(?:{expand(pattern, LONG_GAP, EDGES)})" for pattern in patterns))
     # with groups to fill in, every match would go through RE2's slow engine as well
-    return re2.compile(joined.encode("latin-1"), options(never_capture=True))
+    return re2.compile(joined.encode("latin-1"), options(MANY_BYTES, never_capture=True))
 
 
-def telling(pattern: str) -> str | None:
-    """A piece without gaps that every match holds and that ordinary lines don't, or None.
-
-    Looking for it first is much cheaper than looking for the whole pattern, and loses nothing.
-    """
-    found = []
-    for piece in pattern.split(BETWEEN):
-        try:
-            re.compile(piece)
-        except re.error:  # the gap is inside parentheses: no piece of its own
-            return None
-        shortest = min(
-            (len(re.sub(r"\\.|[^A-Za-z_]", "", way)) for way in re.split(r"[|()]+", piece) if way), default=0
-        )
-        if BETWEEN not in pattern or (shortest >= TELLING and not exact(piece).search(ORDINARY)):
-            found.append((shortest, piece))
-    return max(found)[1] if found else None
+def all_words(words: list[bytes]) -> "re2.Set":
+    """Finds which of the words are in a text, all at once."""
+    found = re2.Set.SearchSet(options(WORDS_BYTES, never_capture=True))
+    for word in words:
+        found.Add(re2.escape(word))
+    found.Compile()
+    return found
 
 
-def automata(patterns: list[str]) -> "list[tuple[re2._Regexp, list[int]]]":
-    """(automaton, the indices of the patterns that it stands for): few, and each small enough to be fast."""
-    pieces = [telling(pattern) for pattern in patterns]
-    rest = [index for index, piece in enumerate(pieces) if piece is None]
-    groups = [[index for index, piece in enumerate(pieces) if piece is not None]]
-    groups += [rest[start : start + GROUP] for start in range(0, len(rest), GROUP)]
-    return [(any_of([pieces[index] or patterns[index] for index in group]), group) for group in groups if group]
+def any_number(numbers: list[str]) -> "re2._Regexp":
+    """Finds any of the numbers, where no other digit stands beside it; a 0 only where it is a word."""
+    joined = "|".join(sorted(set(numbers) - {"0"}))
+    source = f"(?m)(?:^|[^0-9])(?:{joined})(?:[^0-9]|$)|(?:^|[\\s\\x22\\x27=(])0[\\s\\\\]"
+    return re2.compile(source.encode("latin-1"), options(never_capture=True))

@@ -1,26 +1,31 @@
 """The first reading of a log: which lines show something, and where they are.
 
-The log goes by in pieces of about a megabyte, each through a few automata made of all patterns. Only a line
-that it stops at is looked at closely, and of lines that stop it alike only some, so neither a hundred megabytes, nor
-a line of that length, nor the same message a million times takes long.
+A log of a hundred megabytes has a few thousand different lines, once most numbers don't count. So each line is folded
+(lower case, every digit a 0), and lines that are alike are looked at once, in three steps of which each costs more and
+is needed less often: which telling words it holds (literals.py), whether any pattern that has those words fits, and
+which ones do. A line that is too long to be one is read in parts.
 """
 
 import collections
 import dataclasses
+import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from itertools import accumulate, pairwise
+from typing import BinaryIO, NamedTuple
 
-from launch.diagnose import entry, patterns
+from launch.diagnose import entry, literals, patterns
 from launch.diagnose.causes import Sign
 
 PIECE = 1 << 20
-LONGEST_LINE = 1 << 16  # a longer one is read in parts that overlap
-OVERLAP = 1 << 12
-WRAPPED = 400  # bytes of the next line, where a message goes on in it
-KEY_BYTES = 24  # stops that begin alike are looked at A_LOG times, then A_PIECE times in each piece
-A_LOG = 20
-A_PIECE = 3
+LONGEST_LINE = 1 << 14  # a longer one is read in parts that overlap
+PART, OVERLAP = 1 << 12, 1 << 9
+WRAPPED, WRAPS_FROM = 160, 40  # bytes of an indented next line that belong to a line of so many bytes
 KEPT = 40  # of one pattern: the first half and the last half
+REMEMBERED = 10_000  # lines
+OFTEN, A_FEW = 500, 32  # of lines that show something, with the same words, so many are looked at; then one in a few
+GATES = 24
+UNIQUE = re.compile(rb'"(?:insertid|trace|spanid)": ?"[^"]*"')  # in a JSON entry, another one on each line
+ID = re.compile(rb"(?:0+[a-f]|[a-f]+0)[0a-f]{5,}")  # of a request or a trace, its digits folded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +37,15 @@ class Hit:
     line_number: int
     offset: int
     quiet: bool  # the line itself says that it will be tried again, or is a mere warning
+
+
+class Row(NamedTuple):
+    """A line of the log without its colours, where it is, and the beginning of an indented next one."""
+
+    raw: bytes
+    more: bytes
+    number: int
+    offset: int
 
 
 def pieces(log: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
@@ -53,69 +67,184 @@ def pieces(log: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
         yield held, offset, number
 
 
+def folded(piece: bytes) -> list[bytes]:
+    """The lines of a piece without colours as they are compared: numbers don't count, nor what is unique in JSON."""
+    text = piece.translate(literals.FOLD)
+    if b'"insertid"' in text:
+        text = UNIQUE.sub(b"", text)
+    lines = text.split(b"\n")
+    if b"\n " in text:  # a message that goes on in the next line
+        lines = [_wrapped(line, after) for line, after in pairwise([*lines, b""])]
+    return lines
+
+
+def _wrapped(line: bytes, after: bytes) -> bytes:
+    if len(line) >= WRAPS_FROM and after.startswith(b" "):
+        return line + b"\n" + after[:WRAPPED]
+    return line
+
+
+def _starts(lines: list[bytes]) -> list[int]:
+    """Where each line begins."""
+    return list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
+
+
 class Scanner:
     """Finds the lines in which any of `signs` shows; `benign` lines show nothing."""
 
     def __init__(self, signs: tuple[Sign, ...], benign: tuple[str, ...]):
         self.signs = signs
-        self.automata = patterns.automata([sign.pattern for sign in signs])
+        self.index = literals.Index([sign.pattern for sign in signs])
+        self.words = patterns.all_words(self.index.words)
+        own = [literals.numbers(sign.pattern) for sign in signs]
+        told = [sum(map(literals.numbers, sign.unless), list(own[at])) for at, sign in enumerate(signs)]
+        self.by_number = [bool(numbers) for numbers in told]
+        self.lasting = [all(map(literals.is_telling, numbers)) for numbers in own]
+        self.lasting_if_shown = [all(map(literals.is_telling, numbers)) for numbers in told]
+        self.telling = patterns.any_number([n for numbers in told for n in numbers if literals.is_telling(n)])
         self.benign = patterns.any_of(list(benign))
-        self.hits: dict[int, list[Hit]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self.dull: set[bytes] = set()  # folded lines that show nothing, whatever their numbers
+        self.known: dict[bytes, tuple[int, ...]] = {}  # folded line and telling numbers -> what it shows
+        self.possible: dict[bytes, tuple[int, ...]] = {}  # folded line -> what it may show
+        self.same: dict[bytes, tuple[int, ...]] = {}  # a line as it stands -> what it shows
+        self.gates: dict[tuple[int, ...], object] = {}
+        self.asked: collections.Counter[tuple[int, ...]] = collections.Counter()
+        self.shown: collections.Counter[tuple[int, ...]] = collections.Counter()
+        self.first: dict[int, list[Row]] = {}
+        self.last: dict[int, collections.deque[Row]] = {}
 
     def read(self, log: BinaryIO) -> list[Hit]:
         """All that is kept, in the order of the log."""
-        self.hits, self.seen = {}, collections.Counter()
+        self._forget()
         for piece, offset, number in pieces(log):
-            for automaton, indices in self.automata:
-                self._piece(automaton, indices, piece, offset, number)
-        found = (hit for hits in self.hits.values() for hit in hits)
+            self._piece(piece, offset, number)
+        found = []
+        for sign, rows in self.first.items():
+            found += [self._hit(sign, row) for row in (*rows, *self.last[sign])]
+        self._forget()
         return sorted(found, key=lambda hit: (hit.offset, hit.line_number))
 
-    def _piece(self, automaton, indices: list[int], piece: bytes, offset: int, number: int) -> None:
-        """The hits of one automaton's patterns in one piece. `number` is that of its first line."""
-        at = counted = 0
-        searched = piece
-        here = collections.Counter()
-        while match := automaton.search(searched, at):
-            begin = match.start()
-            end = piece.find(b"\n", begin)
-            end = min(len(piece) if end < 0 else end, begin + LONGEST_LINE // 2)
-            at = end + 1
-            key = piece[begin : min(match.end(), begin + KEY_BYTES)]
-            here[key] += 1
-            self.seen[key] += 1
-            if here[key] > A_PIECE and self.seen[key] > A_LOG:
-                if b"\n" not in key:  # a search costs as much as a megabyte read past: none for this one again
-                    searched = searched.replace(key, b"\0" * len(key))
-                continue
-            start = max(piece.rfind(b"\n", 0, begin) + 1, begin - LONGEST_LINE // 2)
-            number += piece.count(b"\n", counted, start)
-            counted = start
-            for index, hit in self._line(
-                piece[start:end], piece[start : end + WRAPPED], indices, offset + start, number
-            ):
-                self._keep(index, hit)
-
-    def _line(self, raw: bytes, wide: bytes, indices: list[int], offset: int, number: int) -> Iterator[tuple[int, Hit]]:
-        """The hits that begin in this line; of a structured line, those in its message first."""
-        if self.benign.search(raw):
+    def _piece(self, piece: bytes, offset: int, number: int) -> None:
+        """What shows in one piece. `number` is that of its first line."""
+        raws = piece.split(b"\n")
+        plain = entry.colourless(piece)
+        lines = folded(plain)
+        if plain is not piece:
+            raws = plain.split(b"\n")
+        dull = self.dull
+        for known in (dull, self.known, self.possible, self.same):
+            if len(known) > REMEMBERED:
+                known.clear()
+        undecided = [at for at, line in enumerate(lines) if line not in dull]
+        if not undecided:
             return
-        texts = entry.texts(raw)
-        found, text = [], raw
-        for text in texts or [wide]:
-            matches = ((index, patterns.exact(self.signs[index].pattern).search(text)) for index in indices)
-            found = [
-                (index, match.start()) for index, match in matches if match and (texts or match.start() < len(raw))
-            ]
-            if found:
-                break
-        for index, start in found:
-            line = entry.line_at(text, start)
-            if not any(patterns.exact(pattern).search(line) for pattern in self.signs[index].unless):
-                yield index, Hit(self.signs[index], entry.plain(line), number, offset, entry.quiet(raw, line))
+        starts = _starts(raws if plain is piece else piece.split(b"\n"))
+        for at in undecided:
+            line, raw = lines[at], raws[at]
+            if line in dull:
+                continue
+            if len(raw) > LONGEST_LINE:
+                for begin in range(0, len(raw), PART - OVERLAP):
+                    part = raw[begin : begin + PART]
+                    self._line(part.translate(literals.FOLD), Row(part, b"", number + at, offset + starts[at] + begin))
+                continue
+            more = raws[at + 1][:WRAPPED] if len(line) > len(raw) and at + 1 < len(raws) else b""
+            self._line(line, Row(raw, more, number + at, offset + starts[at]))
 
-    def _keep(self, index: int, hit: Hit) -> None:
-        hits = self.hits.setdefault(index, [])
-        if len(hits) >= KEPT:
-            del hits[KEPT // 2]
-        hits.append(hit)
+    def _line(self, line: bytes, row: Row) -> None:
+        """Keeps what a line shows, `line` being its folded form."""
+        if (shows := self.same.get(row.raw)) is None:
+            if line not in self.possible and (line := ID.sub(b"0", line)) in self.dull:
+                return
+            if (possible := self.possible.get(line)) is None:
+                words = tuple(self.words.Match(line) or ())
+                if not (possible := self.index.possible(words)):
+                    self.dull.add(line)
+                    return
+                self.possible[line] = possible
+            if (shows := self._what(line, possible, row)) is None:
+                return
+        for sign in shows:
+            self._keep(sign, row)
+
+    def _what(self, line: bytes, possible: tuple[int, ...], row: Row) -> tuple[int, ...] | None:
+        """Which of the possible signs a line shows; None where so many like it were looked at that it doesn't count."""
+        if any(self.by_number[sign] for sign in possible):
+            line += b"\0".join([b"", *self._numbers(row.raw)])
+        if (shows := self.known.get(line)) is not None:
+            return shows
+        shows, lasting = (), self.lasting
+        if self._gate(possible, row):
+            self.shown[possible] += 1
+            if self.shown[possible] > OFTEN and self.shown[possible] % A_FEW:
+                return None
+            shows, lasting = tuple(self._shows(possible, row)), self.lasting_if_shown
+        if all(lasting[sign] for sign in possible):
+            if not shows and not any(self.by_number[sign] for sign in possible):
+                self.dull.add(line)
+            self.known[line] = shows
+        if not row.more:
+            self.same[row.raw] = shows
+        return shows
+
+    def _numbers(self, raw: bytes) -> list[bytes]:
+        """The numbers in a line on which a pattern may insist, such as an HTTP status."""
+        found, at = [], 0
+        while match := self.telling.search(raw, at):
+            at = match.end() - 1
+            found.append(match[0])
+        return found
+
+    def _gate(self, possible: tuple[int, ...], row: Row) -> bool:
+        """Whether any of these signs can be in the line: one search instead of many, where it pays to make it."""
+        self.asked[possible] += 1
+        if len(possible) < 3 or (possible not in self.gates and self.asked[possible] < 10):
+            return True
+        if possible not in self.gates:
+            if len(self.gates) >= GATES:
+                return True
+            self.gates[possible] = patterns.any_of([self.signs[sign].pattern for sign in possible])
+        text = row.raw + b"\n" + row.more if row.more else row.raw
+        return self.gates[possible].search(text) is not None
+
+    def _texts(self, row: Row) -> list[bytes]:
+        """What to look in: of a structured line its message, then all of it; else the line, with what wraps."""
+        return entry.texts(row.raw) or [row.raw.rstrip(b"\r") + (b"\n" + row.more if row.more else b"")]
+
+    def _shows(self, possible: tuple[int, ...], row: Row) -> list[int]:
+        """Which of these signs show in a line; in a structured one those in its message, if there are any."""
+        if self.benign.search(row.raw.rstrip(b"\r")):
+            return []
+        for text in self._texts(row):
+            found = [sign for sign in possible if self._start(sign, text, row) is not None]
+            if found:
+                return [sign for sign in found if not self._cancelled(sign, text, row)]
+        return []
+
+    def _start(self, sign: int, text: bytes, row: Row) -> int | None:
+        match = patterns.exact(self.signs[sign].pattern).search(text)
+        if not match or (row.more and match.start() > len(row.raw)):
+            return None
+        return match.start()
+
+    def _cancelled(self, sign: int, text: bytes, row: Row) -> bool:
+        line = entry.line_at(text, self._start(sign, text, row))
+        return any(patterns.exact(pattern).search(line) for pattern in self.signs[sign].unless)
+
+    def _keep(self, sign: int, row: Row) -> None:
+        first = self.first.setdefault(sign, [])
+        if len(first) < KEPT // 2:
+            first.append(row)
+            self.last.setdefault(sign, collections.deque(maxlen=KEPT // 2))
+        else:
+            self.last[sign].append(row)
+
+    def _hit(self, sign: int, row: Row) -> Hit:
+        for text in self._texts(row):
+            if (start := self._start(sign, text, row)) is not None:
+                break
+        line = entry.line_at(text, start or 0)
+        return Hit(self.signs[sign], entry.plain(line), row.number, row.offset, entry.quiet(row.raw, line))

@@ -4,11 +4,14 @@ import gzip
 import io
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from launch.diagnose import causes, patterns, report, source
+from tests.launch import cost, job_log
 
 DATA = Path(__file__).parent / "data"
 SAMPLES = [json.loads(line) for line in (DATA / "log-samples.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -239,29 +242,17 @@ def test_the_commands_have_the_names_from_the_line(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_hundred_megabytes_in_little_memory(tmp_path):
-    """Measured in a process of its own; the peak is the whole process's, Python and libraries included."""
-    import os
-    import subprocess
-    import sys
-
+@pytest.mark.parametrize("form", ["plain", "json"])
+def test_a_hundred_megabytes_in_little_memory(tmp_path, form):
+    """The peak is the whole process's, Python and libraries included; `make benchmark-launch` measures the time."""
     file = tmp_path / "big.log"
-    block = "\n".join(NOISE).encode() + b"\n"
-    with file.open("wb") as log:
-        for _ in range(60_000_000 // len(block)):
-            log.write(block)
-        log.write(b"CUDA_ERROR_OUT_OF_MEMORY\n")
-        for _ in range(40_000_000 // len(block)):
-            log.write(block)
-    assert file.stat().st_size > 99_000_000
-    started = subprocess.Popen(
-        [sys.executable, "-m", "launch", "diagnose", "--json", str(file)], stdout=subprocess.PIPE, cwd=Path.cwd()
-    )
-    said = started.stdout.read()
-    _, status, used = os.wait4(started.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert [cause["cause"] for cause in json.loads(said)["causes"]] == ["gpu_oom"]
-    assert used.ru_maxrss < 200_000 * (1 if sys.platform == "linux" else 1024)
+    number = job_log.write(file, 100_000_000, *([job_log.as_json] if form == "json" else []))
+    command = [sys.executable, "-m", "launch", "diagnose", "--json", str(file)]
+    measured = json.loads(subprocess.check_output([sys.executable, cost.__file__, *command]))
+    assert measured["code"] == 0
+    causes = json.loads(measured["said"])["causes"]
+    assert [(cause["cause"], cause["line_number"]) for cause in causes] == [("gpu_oom", number)]
+    assert measured["peak_mb"] < 200
 
 
 WORDINGS = [json.loads(line) for line in (DATA / "wordings.jsonl").read_text(encoding="utf-8").splitlines()]
