@@ -8,7 +8,7 @@ are folded as the log is: lower case, every digit a 0.
 import dataclasses
 import re
 
-FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789\t\r", b"abcdefghijklmnopqrstuvwxyz000000000  ")
+FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789\t", b"abcdefghijklmnopqrstuvwxyz000000000 ")
 WAYS = 48  # words that a clause may grow to
 REMEMBERED = 5_000  # sets of words
 SHORTEST = 2  # bytes of a word worth looking for

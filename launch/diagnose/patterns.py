@@ -4,7 +4,8 @@ A pattern is a regular expression without upper or lower case, with three shorth
 make it fit other wordings of the same thing:
     a space  any run of white space, a line break and its indentation included, also as JSON escapes it
     ' or "   any quotes, escaped or not, or none
-    ...      (between spaces) whatever stands between two words on the same line, up to 240 bytes of it, or nothing
+    ...      (between spaces) whatever stands between two words of a line or its indented next one, up to 240 bytes, or
+             nothing
 A pattern that begins with a letter begins at a word's start. RE2 has no look-around and no back-references, and in
 return no input makes it slow (https://github.com/google/re2/wiki/Syntax).
 """
@@ -15,10 +16,11 @@ import re
 import re2
 
 BETWEEN = " ... "
-SPACE = r"(?:[\s>|]|\\[nrt])+"
-QUOTES = r"(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;)*"
-GAP = r"[^\w\n](?:.{0,240}[^\w\n])?"
-LONG_GAP = r"[^\w\n](?:.*[^\w\n])?"  # where many patterns are one a bound would cost a state for each byte
+SPACE = r"(?:(?:[\s>|]|\\[nrt])+)"  # a group, so that a ? after it makes it optional
+QUOTES = r"(?:(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;)*)"
+BREAK = r"(?:[^\w\n]|\n +)"  # a gap may also go on in an indented line
+GAP = BREAK + r"(?:.{0,240}" + BREAK + ")?"
+LONG_GAP = BREAK + r"(?:.*" + BREAK + ")?"  # where many patterns are one a bound would cost a state for each byte
 START = r"(?:\b|\\[nrt])"
 BEGINS_A_WORD = re.compile(r"\(*(?:\?:)?[A-Za-z]")
 EDGES = {"^": r"(?:^|[\x22\x27]|\\[nrt])", "$": r"(?:$|\r|[\x22\x27]|\\[nrt])"}  # of a message inside a JSON line

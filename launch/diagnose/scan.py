@@ -19,7 +19,8 @@ from launch.diagnose.causes import Sign
 PIECE = 1 << 20
 LONGEST_LINE = 1 << 14  # a longer one is read in parts that overlap
 PART, OVERLAP = 1 << 12, 1 << 9
-WRAPPED, WRAPS_FROM = 160, 40  # bytes of an indented next line that belong to a line of so many bytes
+# bytes of an indented next line that belong to a line of so many bytes, or of any next line where one ends in a blank
+WRAPPED, WRAPS_FROM = 160, 40
 KEPT = 40  # of one pattern: the first half and the last half
 REMEMBERED = 10_000  # lines
 OFTEN, A_FEW = 500, 32  # of lines that show something, with the same words, so many are looked at; then one in a few
@@ -73,13 +74,13 @@ def folded(piece: bytes) -> list[bytes]:
     if b'"insertid"' in text:
         text = UNIQUE.sub(b"", text)
     lines = text.split(b"\n")
-    if b"\n " in text:  # a message that goes on in the next line
+    if b"\n " in text or b" \n" in text:  # a message that goes on in the next line
         lines = [_wrapped(line, after) for line, after in pairwise([*lines, b""])]
     return lines
 
 
 def _wrapped(line: bytes, after: bytes) -> bytes:
-    if len(line) >= WRAPS_FROM and after.startswith(b" "):
+    if line.endswith(b" ") or (len(line) >= WRAPS_FROM and after.startswith(b" ")):
         return line + b"\n" + after[:WRAPPED]
     return line
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 KINDS: tuple[str, ...] = (
     "{time}: I tensorflow/core/common_runtime/gpu/gpu_device.cc:2019] Created device /job:worker/replica:0/"
-    "task:{small}/device:GPU:{small} with {large} MB memory:  -> device: {small}, name: NVIDIA L4, pci bus id: 0000:{small}:03.0",
+    "task:{small}/device:GPU:{small} with {large} MB memory:  -> device: {small}, name: NVIDIA L4, "
+    "pci bus id: 0000:{small}:03.0",
     "step {large}/400000  loss {fraction:.4f}  accuracy {fraction:.4f}  {large} examples/s",
     "{large}/1875 [=====>.......] - ETA: {small}s - loss: {fraction:.4f} - accuracy: {fraction:.4f}",
     "{time} [INFO] read gs://my-bucket/data/train-{large:05}-of-99999.tfrecord, generation {id}, in {fraction:.3f} s",
