@@ -161,6 +161,12 @@ def is_telling(number: str) -> bool:
     return number == "0" or len(re.findall(r"\\d|\[[^]]*\]|\d", number)) >= 3
 
 
+def written_out(numbers: set[str]) -> frozenset[bytes]:
+    """All numbers up to 999 that a telling one of `numbers` stands for: `5\\d\\d` for 500 to 599."""
+    telling = re.compile("|".join(filter(is_telling, numbers)))
+    return frozenset(str(number).encode() for number in range(1000) if telling.fullmatch(str(number)))
+
+
 class Index:
     """Which of many patterns can fit a line that holds some of `words`."""
 

@@ -88,10 +88,3 @@ def all_words(words: list[bytes]) -> "re2.Set":
         found.Add(re2.escape(word))
     found.Compile()
     return found
-
-
-def any_number(numbers: list[str]) -> "re2._Regexp":
-    """Finds any of the numbers, where no other digit stands beside it; a 0 only where it is a word."""
-    joined = "|".join(sorted(set(numbers) - {"0"}))
-    source = f"(?m)(?:^|[^0-9])(?:{joined})(?:[^0-9]|$)|(?:^|[\\s\\x22\\x27=(])0[\\s\\\\]"
-    return re2.compile(source.encode("latin-1"), options(never_capture=True))

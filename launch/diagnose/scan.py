@@ -26,7 +26,8 @@ REMEMBERED = 10_000  # lines
 OFTEN, A_FEW = 500, 32  # of lines that show something, with the same words, so many are looked at; then one in a few
 GATES = 24
 UNIQUE = re.compile(rb'"(?:insertid|trace|spanid)": ?"[^"]*"')  # in a JSON entry, another one on each line
-ID = re.compile(rb"(?:0+[a-f]|[a-f]+0)[0a-f]{5,}")  # of a request or a trace, its digits folded
+ID = re.compile(rb"[0a-f]{10,}")  # of a request or a trace, its digits folded
+DIGITS = bytes(byte if 48 <= byte <= 57 else 32 for byte in range(256))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Scanner:
         self.by_number = [bool(numbers) for numbers in told]
         self.lasting = [all(map(literals.is_telling, numbers)) for numbers in own]
         self.lasting_if_shown = [all(map(literals.is_telling, numbers)) for numbers in told]
-        self.telling = patterns.any_number([n for numbers in told for n in numbers if literals.is_telling(n)])
+        self.telling = literals.written_out({number for numbers in told for number in numbers})
         self.benign = patterns.any_of(list(benign))
         self._forget()
 
@@ -174,7 +175,7 @@ class Scanner:
     def _what(self, line: bytes, possible: tuple[int, ...], row: Row) -> tuple[int, ...] | None:
         """Which of the possible signs a line shows; None where so many like it were looked at that it doesn't count."""
         if any(self.by_number[sign] for sign in possible):
-            line += b"\0".join([b"", *self._numbers(row.raw)])
+            line += b"\0".join([b"", *sorted(self.telling.intersection(row.raw.translate(DIGITS).split()))])
         if (shows := self.known.get(line)) is not None:
             return shows
         shows, lasting = (), self.lasting
@@ -190,14 +191,6 @@ class Scanner:
         if not row.more:
             self.same[row.raw] = shows
         return shows
-
-    def _numbers(self, raw: bytes) -> list[bytes]:
-        """The numbers in a line on which a pattern may insist, such as an HTTP status."""
-        found, at = [], 0
-        while match := self.telling.search(raw, at):
-            at = match.end() - 1
-            found.append(match[0])
-        return found
 
     def _gate(self, possible: tuple[int, ...], row: Row) -> bool:
         """Whether any of these signs can be in the line: one search instead of many, where it pays to make it."""
