@@ -44,6 +44,6 @@ def test_two_containers_train_with_multi_worker_mirrored(images, network, tmp_pa
     assert chief.returncode == 0, f"{chief.stdout[-3000:]}\nthe worker:\n{worker_said[-3000:]}"
     assert worker_code == "0", worker_said[-3000:]
     assert "global batch 64 = 2 workers x 1 replicas x 32" in chief.stdout
-    assert re.search(r"reached .*accuracy 0\.\d+", chief.stdout)
+    assert re.search(r"reached .*\w \d+\.\d+", chief.stdout)
     assert (output / "model/saved_model.pb").is_file()
     assert json.loads((output / "result.json").read_text())["steps"] == 38
