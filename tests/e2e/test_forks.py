@@ -18,8 +18,6 @@ TELLING = (
     "tests/launch/test_configs.py",
     "tests/launch/test_validate.py",
     "tests/launch/test_launch_docs.py",
-    "tests/launch/test_study_refine.py",
-    "tests/launch/test_submit.py",
 )
 
 
@@ -32,4 +30,4 @@ def test_the_shipped_tests_pass_with_another_model(example, tmp_path):
     assert "tests/contract is about them" in done.stdout
     passed = int(re.search(r"(\d+) passed", done.stdout)[1])
     skipped = re.findall(r"^SKIPPED .*", done.stdout, re.MULTILINE)
-    assert passed > 200 and len(skipped) <= 2, done.stdout[-3000:]
+    assert passed > 150 and not skipped, done.stdout[-3000:]
