@@ -37,7 +37,8 @@ def explain(loop: Any, settings: Settings, error: tf.errors.ResourceExhaustedErr
         )
     else:
         fix = "not even 1 example fits: a smaller model, --precision=mixed_bfloat16 or a device with more memory"
-    said = (error.message or "").split("\n")[0][:160]
+    lines = (error.message or "").strip().split("\n")
+    said = next((line for line in lines if "OOM" in line), lines[0]).strip()[:240]  # a graph's error opens with a title
     return (
         f"out of memory with {micro} examples per replica in one pass ({said}). The model takes {_size(model_bytes)}, "
         f"the optimizer {_size(optimizer_bytes)}, gradients {_size(model_bytes)}; the rest is activations, which grow "

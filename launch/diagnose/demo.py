@@ -22,6 +22,26 @@ from launch.diagnose.causes import SEVEN
 from launch.errors import LaunchError
 
 SHOWN = 14  # lines of a log
+TOO_LARGE = """
+import runpy
+import keras
+from trainer import model
+
+plain = model.build_model
+
+class Large(keras.layers.Layer):
+    def call(self, x, training=False):
+        return keras.ops.tile(x, [1, 100_000, 100_000, 1])[:, :8, :8] if training else x
+
+def build_model(hyperparameters, optimizer):
+    made = plain(hyperparameters, optimizer)
+    stack = keras.Sequential([keras.Input((8, 8, 1)), Large(), *made.layers])
+    stack.compile(optimizer=optimizer, loss=made.loss)
+    return stack
+
+model.build_model = build_model
+runpy.run_module("trainer.task", run_name="__main__")
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +71,13 @@ def _trained(*flags: str) -> Callable[[], tuple[str, str]]:
     return provoke
 
 
+def _too_large() -> tuple[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--batch_size=64", "--steps_per_epoch=1", "--epochs=1", "--warmup_steps=0"]
+        _, log = _ran("-c", TOO_LARGE, *flags, f"--job_dir={folder}")()
+        return f"python -m trainer.task {' '.join(flags)}, with that model", log
+
+
 DEMOS = {
     1: Demo(
         "Each image is built from a lock that pins TensorFlow with its CUDA, and its Dockerfile runs the doctor: what "
@@ -78,9 +105,10 @@ DEMOS = {
     ),
     5: Demo(
         "Preflight estimates the memory of a batch, --accumulate and --batch_size_fit=accumulate split one that is too "
-        "large, with the same result. Here TensorFlow is asked for a batch of a billion images.",
+        "large, with the same result. Here the trainer gets a model that blows up each image a hundred thousand times "
+        "in width and height: no machine has the memory for its activations.",
         "memory",
-        _ran("-c", "import tensorflow as tf; tf.zeros([1_000_000_000, 8, 8, 1])"),
+        _too_large,
         ("--batch_size=1000000000", "--steps_per_epoch=1", "--warmup_steps=0"),
     ),
     6: Demo(
@@ -105,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show one failure from end to end; 0 where diagnose says that it is this one, else 1."""
-    from launch.diagnose import report, show
+    from launch.diagnose import entry, report, show
 
     number = options.number
     if number not in DEMOS:
@@ -120,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
     command, log = demo.provoke()
     out.print(f"$ {command}", style="dim", markup=False)
     for line in log.splitlines()[-SHOWN:]:
-        out.print(f"  {line}", markup=False)
+        out.print(f"  {entry.plain(line.encode())}", markup=False)
     out.print("\n[bold]Diagnosed[/bold]")
     made = report.read(io.BytesIO(log.encode()))
     show.show(made, "this log", {})

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from launch import __main__ as command_line
-from launch import rehearsed
+from launch import project, rehearsed
 from launch.local import lock
 
 SLEEPER = """
@@ -43,6 +43,27 @@ def test_every_line_carries_its_role(tmp_path, capsys):
     assert "chief    | hello from the chief" in lines
     assert "worker:0 | hello from a worker" in lines
     assert (tmp_path / "out/replicas/worker-0.log").read_text() == "hello from a worker\n"
+
+
+@pytest.mark.slow
+def test_a_failed_trainer_is_explained_at_the_end(tmp_path):
+    """The real trainer with a rate that ends in NaN: the diagnosis comes by itself, after the job's own lines."""
+    flags = ["--learning_rate=1e30", "--warmup_steps=0", "--clip_norm=0", "--steps_per_epoch=20", "--epochs=1"]
+    command = [
+        sys.executable,
+        "-m",
+        "launch",
+        "local",
+        "configs/cpu.yaml",
+        f"--output={tmp_path / 'out'}",
+        "--",
+        *flags,
+    ]
+    done = subprocess.run(command, cwd=project.ROOT, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "The job failed" in done.stderr
+    diagnosis = done.stdout[done.stdout.rindex("nan_loss") :]
+    assert "nan_loss; 6, NaN" in diagnosis and "--on_nan=rewind" in diagnosis
 
 
 def test_a_rehearsal_that_succeeded_is_written_down_with_its_commit(tmp_path):

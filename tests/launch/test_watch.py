@@ -2,6 +2,10 @@
 
 import datetime
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -76,10 +80,32 @@ def test_a_failing_job_is_told_to_its_end_over_a_broken_connection(api, capsys):
     assert told.count("chief      step 1") == 1
     assert told.count("worker 0   WARNING a warning") == 1
     assert "ERROR ResourceExhaustedError" in told and "non-zero status of 1" in told
-    assert "batch" in told[told.index("RUNNING -> FAILED") :]  # what the diagnosis says of it
+    diagnosis = told[told.index("non-zero status of 1") :]
+    assert "gpu_oom; 5, batch size and memory" in diagnosis and "What to do" in diagnosis
     asked = next(call.body["filter"] for call in api.calls if call.path == "/v2/entries:list")
     assert 'resource.type="ml_job" AND resource.labels.job_id="42" AND timestamp>=' in asked
     assert not api.unexpected
+
+
+def test_ctrl_c_ends_the_watch_and_not_the_job(api, tmp_path):
+    """A real Ctrl-C, which the terminal sends to gcloud as well."""
+    plays(api, CUSTOM, described("RUNNING"))
+    api.route("POST", "/v2/entries:list", lambda call: {})
+    command = [sys.executable, "-u", "-m", "launch", "watch", CUSTOM, "--every=0.1"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    watching = subprocess.Popen(command, cwd=project.ROOT, start_new_session=True, **streams)
+    try:
+        told = ""
+        while "RUNNING" not in told and (line := watching.stdout.readline()):
+            told += line
+        os.killpg(watching.pid, signal.SIGINT)
+        told += watching.communicate(timeout=300)[0]
+    finally:
+        watching.kill()
+    assert watching.returncode == 130, told
+    assert f"The job goes on. Watch it again: python -m launch watch {CUSTOM}" in told
+    assert "Traceback" not in told and "KeyboardInterrupt" not in told
+    assert not [call for call in api.calls if call.path.endswith(":cancel")]
 
 
 def test_a_study_that_succeeds_ends_with_its_trials_best_first(api, capsys):
