@@ -28,7 +28,7 @@ tensorboard: $(VENV)/cpu.stamp ## curves, histograms, images and profiles of eve
 	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tensorboard.main --logdir=$(or $(LOGS),jobs) $(ARGS)
 
 .PHONY: benchmark
-benchmark: $(VENV)/dev.stamp ## compare with what you would use instead, as ratios; ARGS="loop start" chooses
+benchmark: $(VENV)/benchmark.stamp ## compare with what you would use instead, as ratios; ARGS="loop start" chooses
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 ##@ Rehearse
@@ -204,6 +204,11 @@ $(VENV)/dev.stamp: requirements/dev.lock $(VENV)/uv.stamp
 	@echo "Installing requirements/dev.lock into $(VENV)"
 	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $<
 	@touch $(VENV)/cpu.stamp $@
+
+# Rivals, beside the environment rather than in it: without their dependencies, which are ours already.
+$(VENV)/benchmark.stamp: requirements/benchmark.lock $(VENV)/dev.stamp
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps --target $(VENV)/rivals -r $<
+	@touch $@
 
 $(VENV)/cpu.stamp: requirements/cpu.lock $(VENV)/uv.stamp
 	@echo "Installing requirements/cpu.lock into $(VENV)"

@@ -13,6 +13,7 @@ os.environ["TRAINYARD_EXAMPLE"] = str(pathlib.Path(__file__).resolve().parents[1
 SUBJECTS = {
     "loop": ("benchmarks.loop", "steps/s: our loop, Keras fit, fit with steps_per_execution=32, a bare tf.function"),
     "start": ("benchmarks.start", "start to the first step, and peak memory, against a plain Keras script"),
+    "strategies": ("benchmarks.strategies", "two workers against one, Mirrored with one replica, tf_keras on two"),
     "faults": ("benchmarks.faults", "what checkpoints and the look for NaN cost, as shares of the throughput"),
     "input": ("benchmarks.images_input", "20,000 JPEGs: our pipeline against tf.data's decode alone"),
 }

@@ -1,4 +1,4 @@
-"""Write requirements/*.lock from pyproject.toml's extras, and say what changed.
+"""Write requirements/*.lock from pyproject.toml's extras (and benchmark.in), and say what changed.
 
 python scripts/lock.py UV [--upgrade]     what `make lock` and `make lock UPGRADE=1` run
 """
@@ -13,7 +13,9 @@ import tempfile
 import versions
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-EXTRAS = ("cpu", "gpu", "tpu", "launch", "dev")
+SOURCES = {extra: [f"--extra={extra}", "pyproject.toml"] for extra in ("cpu", "gpu", "tpu", "launch", "dev")}
+# The rivals of make benchmark: their dependencies are ours already.
+SOURCES["benchmark"] = ["--no-deps", "requirements/benchmark.in"]
 # Universal: one lock for every Python from 3.11 on and for Linux and macOS. No index is named: whoever installs
 # has their own, and the hashes hold what comes from it.
 OPTIONS = (
@@ -44,34 +46,34 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return lines
 
 
-def compile_lock(uv: str, extra: str, current: pathlib.Path, upgrade: bool) -> str:
+def compile_lock(uv: str, name: str, current: pathlib.Path, upgrade: bool) -> str:
     """The new text of a lock; the old pins are kept unless `upgrade`. Nothing is written over what is there."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / current.name
         if current.exists():
             out.write_text(current.read_text())
-        command = [uv, "pip", "compile", *OPTIONS, *(["--upgrade"] if upgrade else []), f"--extra={extra}"]
-        ran = subprocess.run([*command, "pyproject.toml", "-o", str(out)], cwd=ROOT, check=False)
+        command = [uv, "pip", "compile", *OPTIONS, *(["--upgrade"] if upgrade else []), *SOURCES[name]]
+        ran = subprocess.run([*command, "-o", str(out)], cwd=ROOT, check=False)
         if ran.returncode:
             raise SystemExit(
-                f"make lock: uv found no set of versions for the extra {extra} (above); the locks are as they were"
+                f"make lock: uv found no set of versions for {name}.lock (above); the locks are as they were"
             )
         return out.read_text()
 
 
 def main() -> int:
-    """Make all five, then write all five, then docs/versions.md."""
+    """Make all of them, then write all of them, then docs/versions.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("uv", help="the uv to run")
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions that pyproject.toml allows")
     options = parser.parse_args()
-    files = {extra: ROOT / "requirements" / f"{extra}.lock" for extra in EXTRAS}
-    made = {extra: compile_lock(options.uv, extra, file, options.upgrade) for extra, file in files.items()}
-    for extra, file in files.items():
+    files = {name: ROOT / "requirements" / f"{name}.lock" for name in SOURCES}
+    made = {name: compile_lock(options.uv, name, file, options.upgrade) for name, file in files.items()}
+    for name, file in files.items():
         before = pins(file.read_text()) if file.exists() else {}
-        file.write_text(made[extra])
-        told = changes(before, pins(made[extra]))
-        print(f"requirements/{extra}.lock: {len(told)} changed" if told else f"requirements/{extra}.lock: as it was")
+        file.write_text(made[name])
+        told = changes(before, pins(made[name]))
+        print(f"requirements/{name}.lock: {len(told)} changed" if told else f"requirements/{name}.lock: as it was")
         print("".join(f"  {line}\n" for line in told), end="")
     versions.TABLE.write_text(versions.page())
     return 0

@@ -43,17 +43,21 @@ class Outcome:
         self.rounds = self.jobs = self.mismatches = 0
         self.kills = {signal.SIGKILL: 0, signal.SIGTERM: 0}
         self.repeated: dict[int, list[int]] = {signal.SIGKILL: [], signal.SIGTERM: []}
+        self.ended_s: dict[int, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}  # all processes, after a kill
         self.recover_s: list[float] = []
         self.problems: list[str] = []
 
     def report(self) -> int:
         """Print the table; the exit code."""
         most = {number: max(steps, default=0) for number, steps in self.repeated.items()}
+        ended = {number: max(seconds, default=0.0) for number, seconds in self.ended_s.items()}
         recover = sorted(self.recover_s)
         print(f"rounds            {self.rounds} in {self.jobs} jobs")
         print(f"kills             {self.kills[signal.SIGKILL]} SIGKILL, {self.kills[signal.SIGTERM]} SIGTERM")
         print(f"steps repeated    at most {most[signal.SIGKILL]} after SIGKILL (interval {INTERVAL}), ", end="")
         print(f"{most[signal.SIGTERM]} after SIGTERM")
+        print(f"seconds until all had ended  at most {ended[signal.SIGKILL]:.1f} after SIGKILL, ", end="")
+        print(f"{ended[signal.SIGTERM]:.1f} after SIGTERM")
         if recover:
             print(f"seconds to recover  median {recover[len(recover) // 2]:.1f}, most {recover[-1]:.1f}")
         print(f"mismatches        {self.mismatches}")
@@ -138,7 +142,10 @@ def play(
                 outcome.repeated[number].append(max(0, reached - resumed))
         run += 1
         number = strike(chosen, running, outcome) if run <= rounds else 0
+        struck = time.monotonic()
         codes = [job.wait() for job in running]
+        if number:
+            outcome.ended_s[number].append(time.monotonic() - struck)
         reached = last_step(running[0].text)
         if not number:
             if any(codes):

@@ -10,7 +10,7 @@ import sbom
 import versions
 
 KINDS = ("cpu", "gpu", "tpu")
-LOCKS = (*KINDS, "launch", "dev")
+LOCKS = (*KINDS, "launch", "dev", "benchmark")
 
 
 def text(kind):
@@ -24,7 +24,7 @@ def test_the_page_of_versions_is_what_the_locks_say():
 @pytest.mark.parametrize("kind", LOCKS)
 def test_a_lock_pins_everything_with_a_hash_and_names_no_index(kind):
     entries = re.split(r"\n(?=[a-z0-9])", text(kind).strip())
-    assert len(entries) > 20
+    assert len(entries) > 20 or kind == "benchmark"
     assert all("==" in entry and "--hash=sha256:" in entry for entry in entries)
     assert "://" not in text(kind)
     assert "index-url" not in text(kind)
