@@ -135,7 +135,14 @@ class AsynchronousLoop(Loop):
         here = self._copy()
         for mine, shared in zip(here.model.weights, self.model.weights, strict=True):
             mine.assign(tf.convert_to_tensor(shared.value))
-        return here.evaluate(split, stop)
+        values = here.evaluate(split, stop)
+        self.test_graph = here.test_graph
+        return values
+
+    @property
+    def model_at_hand(self) -> keras.Model:
+        """The copy that evaluates."""
+        return self._copy().model
 
     def _copy(self) -> Loop:
         if self._here is None:

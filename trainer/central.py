@@ -52,11 +52,6 @@ class CentralLoop(Loop):
         for variable, row in zip(self.rows, rows, strict=True):
             variable.assign(row)
 
-    def train_and_look(self, iterator: Any) -> dict[str, tf.Tensor]:
-        """Make one update; its gradients are not kept here."""
-        self.train(iterator, 1)
-        return {}
-
     def _replica_step(self, batch: Any) -> None:
         captured = self.captured.train(batch, self.optimizer.micro_batches)
         tf.distribute.get_replica_context().merge_call(self._merge, args=(captured,))

@@ -6,13 +6,14 @@ One runs with `make test`; the rest, with up to six processes each, with `make t
 import json
 import pathlib
 
+import jobs
 import pytest
 
 from launch import __main__ as command_line
 from tests.shipped import CONFIGS
 
 QUICK = {"cpu"}
-SHORT = ["--epochs=1", "--steps_per_epoch=4", "--warmup_steps=0"]
+SHORT = ["--epochs=1", "--steps_per_epoch=4", "--warmup_steps=0", "--histogram_epochs=1"]
 SAID = {  # by the launcher, of what is not as in the cloud
     "multi_gpu": "4 x NVIDIA_L4 stood in for by 4 logical CPU devices",
     "reduction_server": "reducer:0 to reducer:3: stood in for",
@@ -41,6 +42,7 @@ def test_a_config_trains_here_from_end_to_end(config, tmp_path, capsys):
     assert json.loads((base / "result.json").read_text())["steps"] == 4
     assert list((base / "model").rglob("saved_model.pb"))
     assert list((base / "checkpoints").iterdir())
+    assert any(tag.startswith("weights/") for tag, _ in jobs.histograms(base / "logs"))
 
 
 LONG = ["--steps_per_epoch=300", "--log_every_steps=10", "--checkpoint_every=10steps"]

@@ -40,6 +40,18 @@ def curves(directory: pathlib.Path | str) -> list[tuple[str, str, int, bytes]]:
     return sorted(point for point in points if point[0] != "speed")
 
 
+def histograms(directory: pathlib.Path | str) -> dict[tuple[str, int], bytes]:
+    """TensorBoard's histograms by name and step."""
+    found = {}
+    for path in tf.io.gfile.glob(f"{directory}/*/*.tfevents.*"):
+        for record in tf.data.TFRecordDataset(path):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.metadata.plugin_data.plugin_name == "histograms":
+                    found[value.tag, event.step] = value.tensor.SerializeToString()
+    return found
+
+
 def result(job: pathlib.Path | str) -> dict:
     """A job's result.json."""
     with tf.io.gfile.GFile(f"{job}/result.json") as file:

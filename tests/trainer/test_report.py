@@ -76,6 +76,26 @@ def test_the_tuning_service_is_told_the_metric_and_no_other(tmp_path, monkeypatc
         tuning.epoch(3, {"loss": 0.5})
 
 
+def test_a_restarted_trial_reports_nothing_twice_and_loses_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "output.metrics"
+    monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(path))
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "3")
+    before = Tuning("val_accuracy", active=True)
+    for epoch, accuracy in ((1, 0.5), (2, 0.75), (3, 0.8)):
+        before.epoch(epoch, {"val_accuracy": accuracy})
+    path.write_text(path.read_text()[:-20])  # killed in the middle of the last line
+    again = Tuning("val_accuracy", active=True)
+    for epoch, accuracy in ((2, 0.75), (3, 0.8), (4, 0.9)):  # resumed from the checkpoint of the first epoch
+        again.epoch(epoch, {"val_accuracy": accuracy})
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(r["global_step"], r["val_accuracy"]) for r in records] == [
+        ("1", "0.5"),
+        ("2", "0.75"),
+        ("3", "0.8"),
+        ("4", "0.9"),
+    ]
+
+
 def test_only_a_trials_chief_reports(tmp_path, monkeypatch):
     path = tmp_path / "output.metrics"
     monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(path))

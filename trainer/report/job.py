@@ -93,7 +93,7 @@ class JobReport:
 
     def look(self, step: int, loop: Any, pipeline: Pipeline) -> None:
         """Weight histograms, graph and confusion matrix, as often as the gradients' histograms."""
-        model = loop.model
+        model = loop.model_at_hand
         self.board.histograms(step, {f"weights/{v.path}": np.asarray(v) for v in model.trainable_variables})
         if loop.test_graph is not None:
             self.board.graph(loop.test_graph)

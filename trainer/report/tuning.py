@@ -28,8 +28,8 @@ class Tuning:
         """Take up what this trial had reported before it was restarted: it stays, and isn't said twice."""
         try:
             with open(path) as file:
-                records = [json.loads(line) for line in file if line.strip()]
-        except (FileNotFoundError, ValueError):  # a line cut short by a kill: the file is written anew
+                records = [record for line in file if (record := _record(line))]
+        except FileNotFoundError:
             return
         mine = [record for record in records if record.get("trial") == str(self._service.trial_id)]
         self._service.metrics_queue.extend(mine)
@@ -43,3 +43,12 @@ class Tuning:
             known = ", ".join(logs)
             raise DataError(f"--hypertune_metric={self.metric} is not among what this model reports: {known}")
         self._service.report_hyperparameter_tuning_metric(self.metric, float(logs[self.metric]), global_step=epoch)
+
+
+def _record(line: str) -> dict:
+    """A line of the file; empty where a kill has cut it short."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
