@@ -1,8 +1,9 @@
 """Cloud Storage on loopback, in a process of its own: gcp-storage-emulator behind TLS, with faults between.
 
 TensorFlow reads gs:// through `https_proxy` and trusts CURL_CA_BUNDLE, google-cloud-storage likewise
-(REQUESTS_CA_BUNDLE): the server is that proxy and answers for storage.googleapis.com itself. Two things of the emulator
-are mended on the way: a chunked request that has a Content-Length as well, and an empty upload.
+(REQUESTS_CA_BUNDLE): the server is that proxy and answers for storage.googleapis.com itself. Three things of the
+emulator are mended on the way: a chunked request that has a Content-Length as well, an empty upload, and what it says
+of an upload that broke off before its first byte.
 """
 
 import datetime
@@ -160,6 +161,8 @@ def _handler(emulator: Any, storage: Any, context: ssl.SSLContext, faults: Fault
             """Quiet."""
 
         def send_header(self, keyword: str, value: str) -> None:
+            if (keyword, value) == ("Range", "bytes=0-0"):  # of an upload without a byte yet; the real one has none
+                return
             super().send_header(keyword, value.replace("http://", "https://") if keyword == "Location" else value)
 
         def do_CONNECT(self) -> None:

@@ -55,7 +55,7 @@ def test_data_checkpoints_logs_model_and_result_on_gs(forks, cloud, whole, tmp_p
     assert tf.io.gfile.exists("gs://yard/plain/model/saved_model.pb")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_busy_broken_and_slow_it_ends_with_nothing_lost(forks, cloud, whole, tmp_path):
     copy_data()
     cloud.faults(
