@@ -107,10 +107,6 @@ chaos: $(VENV)/dev.stamp ## kill jobs at random moments and compare what they en
 parity: $(VENV)/dev.stamp ## does every strategy train the same? The table of docs/strategies.md, from real runs
 	@$(BIN)/python -m tests.parity
 
-.PHONY: soak
-soak: $(VENV)/dev.stamp ## kills and injected faults for many minutes: what test-all leaves out
-	@$(BIN)/python -m pytest -m soak $(ARGS)
-
 .PHONY: test-forks
 test-forks: $(VENV)/dev.stamp ## the tests in three forks with models of other kinds, some 8 minutes each
 	@$(BIN)/python -m tests.fork $(if $(ARGS),-- $(ARGS))

@@ -83,7 +83,7 @@ class Interrupt:
             self._request, self._due, self.idle_message = None, float("inf"), idle_message
             pending = self.signal
         if pending:
-            self._end(pending)
+            self._end()
 
     def saved(self, write_s: float = 0.0) -> None:
         """A checkpoint has been made: the next one is due so that it is written, too, in `every_s` from now.
@@ -100,10 +100,10 @@ class Interrupt:
     def _noted(self, *_: object) -> None:
         """The thread does the work; without a Python handler the signal would end the process."""
 
-    def _end(self, number: int) -> None:
+    def _end(self) -> None:
         self.say(self.idle_message)
         sys.stdout.flush()
-        os._exit(STOPPED if number in (signal.SIGTERM, signal.SIGINT) else 1)
+        os._exit(STOPPED)
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -116,7 +116,7 @@ class Interrupt:
             if number == signal.SIGINT and self.signal == signal.SIGINT:
                 self.say("stopped at once; what was saved before stays, and the same command goes on from there")
                 os._exit(KILLED)
-            if number:
+            if number in (signal.SIGTERM, signal.SIGINT):  # the socket gets every signal that Python handles
                 self._pass_on(number)
 
     def _remind(self) -> None:
@@ -129,5 +129,5 @@ class Interrupt:
         with self._lock:
             self.signal = number
             if self._request is None:
-                self._end(number)
+                self._end()
             self._request.assign(STOP)

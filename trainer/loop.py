@@ -5,7 +5,9 @@ under strategy.run inside a tf.function, so that the host stays out of the way, 
 or the model's own train_step define keeps working.
 """
 
+import contextlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -30,9 +32,11 @@ class Loop:
         self.optimizer: WholeBatchOptimizer = model.optimizer
         self.request = tf.Variable(0.0, trainable=False)  # a plain variable: signal handlers and timers set it
         self.extra_names: list[str] = []
+        self.waits: Callable[[str], AbstractContextManager] = contextlib.nullcontext  # around what needs all workers
         self.prepare()
         self._train_call = tf.function(self._train_steps)
         self._test_call = tf.function(self._test_step)
+        self._reset_call = tf.function(self._reset_step)
         self._read_rows, self._write_rows = tf.function(self._gather_rows), tf.function(self._scatter_rows)
         self._look_call = tf.function(self._train_one)
         self.test_graph: Any = None  # the concrete function of the evaluation step, once it has run
@@ -76,14 +80,21 @@ class Loop:
 
     def iterator(self, first_step: int, last_step: int) -> Any:
         """The training batches of steps [first, last), distributed."""
-        return iter(self._distributed(lambda _: self.pipeline.training(first_step, last_step)))
+        # kept: its end may wait for a thread of tf.data's own (pipeline.py), and no step should wait for that
+        self._iterator = iter(self._distributed(lambda _: self.pipeline.training(first_step, last_step)))
+        return self._iterator
 
     def _distributed(self, make: Callable) -> Any:
+        devices = getattr(self.strategy.extended, "worker_devices", ())
+        if all("CPU" in device.upper() for device in devices):  # the batches are where they are needed already
+            options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+            return self.strategy.distribute_datasets_from_function(make, options)
         return self.strategy.distribute_datasets_from_function(make)
 
     def train(self, iterator: Any, steps: int) -> int:
         """Make up to `steps` updates; fewer where a replica asked to stop or pause. Returns how many."""
-        return int(self._train_call(iterator, tf.constant(steps)))
+        with self.waits("train"):
+            return int(self._train_call(iterator, tf.constant(steps)))
 
     def _train_steps(self, iterator: Any, steps: tf.Tensor) -> tf.Tensor:
         done, asked = tf.constant(0), tf.constant(False)
@@ -111,9 +122,15 @@ class Loop:
         since, self._waited_from = total - (self._waited_from or 0.0), total
         return since
 
+    @property
+    def model_at_hand(self) -> keras.Model:
+        """A model with the weights of the last evaluation, whose variables this process can read at once."""
+        return self.model
+
     def train_and_look(self, iterator: Any) -> dict[str, tf.Tensor]:
         """Make one update; its gradients, summed over all replicas, by the variable's path."""
-        gradients = self._look_call(iterator)
+        with self.waits("look"):
+            gradients = self._look_call(iterator)
         names = [variable.path for variable in self.model.trainable_variables]
         return {name: value for name, value in zip(names, gradients, strict=False) if value is not None}
 
@@ -182,7 +199,8 @@ class Loop:
         self.test_graph = self.test_graph or self._test_call.get_concrete_function(iterator)
         self.reset_metrics()
         for number in range(steps):
-            self._test_call(iterator)
+            with self.waits(f"test {split}"):
+                self._test_call(iterator)
             if stop(number == steps - 1):
                 self.reset_metrics()
                 return None
@@ -192,14 +210,26 @@ class Loop:
 
     def reset_metrics(self) -> None:
         """Forget what the metrics have seen."""
+        if self.strategy.num_replicas_in_sync > 1:  # each its own: one assignment for all would read them all first
+            self._reset_call()
+            return
         self.model.reset_metrics()
 
+    def _reset_step(self) -> None:
+        def reset() -> int:
+            self.model.reset_metrics()
+            return 0
+
+        self.strategy.run(reset)
+
     def _results(self) -> dict[str, float]:
-        return {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
+        with self.waits("metrics"):
+            return {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
 
     def metric_rows(self) -> list[tf.Tensor]:
         """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
-        return self._read_rows()
+        with self.waits("rows"):
+            return self._read_rows()
 
     def put_metric_rows(self, rows: list[tf.Tensor]) -> None:
         """The reverse of metric_rows; on as many replicas."""

@@ -4,6 +4,7 @@ import os
 import re
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -26,11 +27,16 @@ LOST = (
 )  # what a collective operation fails with where a worker is gone
 
 
-def leave(code: int) -> None:
-    """End this process at once."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+_leaving = threading.Lock()
+
+
+def leave(code: int, say: Callable[[], None] = lambda: None) -> None:
+    """Say why, and end this process at once. Where two threads come to it, the first one's word counts."""
+    with _leaving:
+        say()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def linger(until: Callable[[], bool], limit_s: float) -> None:
@@ -40,13 +46,17 @@ def linger(until: Callable[[], bool], limit_s: float) -> None:
         time.sleep(0.2)
 
 
-def explain(error: tf.errors.OpError, peer_timeout_s: float) -> str:
-    """One sentence for a collective operation that failed."""
+def first_line(error: tf.errors.OpError) -> str:
+    """What a collective operation that failed says."""
     lines = [
         re.sub(r"\{\{.*?\}\}|\[\[.*|\[Op:.*", "", line).strip() for line in (error.message or str(error)).split("\n")
     ]
     telling = [line for line in lines if line and not line.startswith(("Graph execution", "Detected at", "File "))]
-    said = telling[0][:240] if telling else type(error).__name__
+    return telling[0][:240] if telling else type(error).__name__
+
+
+def explain(said: str, peer_timeout_s: float) -> str:
+    """One sentence for a peer that was lost, from what was seen of it."""
     return (
         f"another worker is gone or has not answered for --peer_timeout_s={peer_timeout_s:g} seconds ({said}); "
         "its own log says why. All workers must start again: the same command goes on from the last checkpoint "

@@ -80,7 +80,11 @@ class Pipeline:
         """The batches of steps [first, last), one for each replica of this worker in turn."""
         split = self.split("train")
         make = self._gathered if split.fits else self._streamed
-        return make(split, first_step, last_step).prefetch(AUTOTUNE).with_options(_options())
+        return make(split, first_step, last_step).prefetch(self._ahead(split)).with_options(_options())
+
+    def _ahead(self, split: Split) -> int:
+        """How many batches are made ahead of their step: few where they are large."""
+        return (8 if split.fits else 2) * self.share.replicas
 
     def _gathered(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
         examples = split.examples
@@ -167,7 +171,7 @@ class Pipeline:
         if split.fits:
             make, _ = self._evaluated_slices, split.examples
         steps = -(-split.count // self.evaluation_batch)
-        return make(split, steps).prefetch(AUTOTUNE).with_options(_options()), steps
+        return make(split, steps).prefetch(self._ahead(split)).with_options(_options()), steps
 
     def plain(self, name: str) -> tf.data.Dataset:
         """Batches of a split in its order, for one process to look at."""
@@ -237,7 +241,11 @@ def _per_replica(batches: tf.data.Dataset, replicas: int) -> tf.data.Dataset:
 
 
 def _options() -> tf.data.Options:
+    """Every dataset's. Without TensorFlow's tuner, AUTOTUNE means one call a core. Its thread sleeps for up to a
+    minute and can miss that its dataset has ended (Model::OptimizeLoop is woken before the cancellation shows), which
+    held whole jobs up."""
     options = tf.data.Options()
+    options.autotune.enabled = False
     options.deterministic = True
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return options

@@ -27,6 +27,7 @@ from trainer import (
     strategy,
 )
 from trainer.checkpoint import CheckpointError, Checkpoints
+from trainer.cluster import Cluster
 from trainer.guard import NotANumberError
 from trainer.interrupt import Interrupt
 from trainer.loop import Loop
@@ -38,6 +39,7 @@ from trainer.sources import DataError
 from trainer.state import State
 from trainer.training import Training
 from trainer.update import Schedule, WholeBatchOptimizer
+from trainer.watchdog import Watchdog
 
 DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 
@@ -68,8 +70,7 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
         if here.workers == 1:
             console.line(storage.explain(error, "go on"), "ERROR")
             return FAILED
-        console.line(peers.explain(error, settings.peer_timeout_s), "ERROR")
-        peers.leave(FAILED)  # TensorFlow's own way out would wait for the worker that is gone
+        _give_up(console, settings, peers.first_line(error))
     finally:
         board.close()
 
@@ -100,6 +101,10 @@ def _run(
         console.line(strategy.stand_in_note(settings, here, devices))
     spread = strategy.make_strategy(settings, here, devices)
     interrupt.listen()
+    together = isinstance(spread, tf.distribute.MultiWorkerMirroredStrategy)
+    watchdog = Watchdog(
+        here if together else Cluster(), settings.peer_timeout_s, lambda said: _give_up(console, settings, said)
+    ).start()
     share = strategy.share(here, spread)
     _check_batch(settings, share)
     pipeline = Pipeline(data, settings, share)
@@ -116,6 +121,7 @@ def _run(
     loop = loops.make_loop(compiled, spread, pipeline, settings, lambda: build(settings, hyperparameters, total))
     if settings.batch_size_fit == "accumulate":
         settings, loop = _fit(settings, hyperparameters, loop, console)
+    loop.waits, watchdog.progress = watchdog.waits, lambda: loop.step
     checkpoints = Checkpoints(
         where.checkpoints,
         loop,
@@ -137,6 +143,7 @@ def _run(
         return DONE if over else STOPPED
     report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
     training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
+    training.before_stop = watchdog.dismiss
     start.begin(training, checkpoints, where, settings, console)
     try:
         ended = training.run(interrupt)
@@ -150,7 +157,16 @@ def _run(
         console.line(f"told to stop: saved step {loop.step} of {total} in {where.checkpoints}{again}")
         return STOPPED
     interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
-    return _finish(settings, hyperparameters, here, where, console, training)
+    metrics = _measure(training)
+    watchdog.dismiss()
+    if not here.is_chief:
+        _follow_chief(settings, here, where, console)
+    return _finish(settings, hyperparameters, where, console, training, metrics)
+
+
+def _give_up(console: Console, settings: Settings, said: str) -> None:
+    """A peer is lost. TensorFlow's own way out would wait for it."""
+    peers.leave(FAILED, lambda: console.line(peers.explain(said, settings.peer_timeout_s), "ERROR"))
 
 
 def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console) -> tuple[Settings, Loop]:
@@ -224,18 +240,29 @@ def _arithmetic(settings: Settings, spread: Any, share: Share, pipeline: Pipelin
     )
 
 
-def _finish(settings: Settings, hyperparameters: Any, here: Any, where: Any, console: Console, training: Any) -> int:
-    loop, pipeline = training.loop, training.pipeline
+def _measure(training: Training) -> dict[str, dict[str, float]]:
+    """The metrics of every split."""
     metrics = {"train": training.progress.train, "validation": training.progress.validation}
-    if pipeline.split("test"):
-        metrics["test"] = loop.evaluate("test")
-    if not here.is_chief:  # the chief still exports: it would miss a worker that leaves
-        with server.silence():
-            server.wait_for_chief(here, settings.peer_timeout_s, was_there=True)
-            done = start.finished(where.result)
-        if not done:
-            console.line("the chief ended before it had exported: start this replica again with it", "ERROR")
-        peers.leave(DONE if done else FAILED)
+    if training.pipeline.split("test"):
+        metrics["test"] = training.loop.evaluate("test")
+    return metrics
+
+
+def _follow_chief(settings: Settings, here: Cluster, where: Any, console: Console) -> None:
+    """A worker's end: when the chief has exported, which would miss a worker that leaves before."""
+    with server.silence():
+        server.wait_for_chief(here, settings.peer_timeout_s, was_there=True)
+        done = start.finished(where.result)
+    if not done:
+        console.line("the chief ended before it had exported: start this replica again with it", "ERROR")
+    peers.leave(DONE if done else FAILED)
+
+
+def _finish(
+    settings: Settings, hyperparameters: Any, where: Any, console: Console, training: Training, metrics: dict
+) -> int:
+    """The chief's end: the model is exported and tried, then the result written."""
+    loop, pipeline = training.loop, training.pipeline
     split = pipeline.split("train")
     spec = keras.utils.unpack_x_y_sample_weight(split.element_spec)[0]
     sample = keras.utils.unpack_x_y_sample_weight(next(iter(pipeline.evaluation("train")[0])))[0]

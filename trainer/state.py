@@ -52,7 +52,8 @@ class State:
             return [value]
         mine = np.zeros(share.workers)
         mine[share.index] = value
-        return [float(total) / share.replicas for total in self._sum(tf.constant(mine, tf.float64))]
+        with self.loop.waits("gather"):
+            return [float(total) / share.replicas for total in self._sum(tf.constant(mine, tf.float64))]
 
     def _summed(self, values: tf.Tensor) -> tf.Tensor:
         def reduce() -> tf.Tensor:

@@ -187,8 +187,7 @@ def communication_options(settings: Settings, devices: Devices) -> tf.distribute
         communication = _nccl(devices)
     kinds = tf.distribute.experimental.CommunicationImplementation
     return tf.distribute.experimental.CommunicationOptions(
-        bytes_per_pack=settings.bytes_per_pack,
-        timeout_seconds=settings.peer_timeout_s,
+        bytes_per_pack=settings.bytes_per_pack,  # no timeout_seconds: watchdog.py says why
         implementation={"auto": kinds.AUTO, "ring": kinds.RING, "nccl": kinds.NCCL}[communication],
     )
 

@@ -1,6 +1,7 @@
 """The course of a job: epochs, evaluation, callbacks, checkpoints, reports, and when to stop."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -38,6 +39,7 @@ class Training:
         self.callbacks.set_params({"epochs": settings.epochs, "steps": self.steps_per_epoch, "verbose": 0})
         self.progress = Progress()
         self.gradients: dict[str, Any] | None = None
+        self.before_stop: Callable[[], None] = lambda: None  # all workers have agreed to stop, and may go one by one
         self.best = Best(settings.keep_best) if settings.keep_best else None
         every = settings.checkpoint_every
         self.checkpoint_steps = int(every.removesuffix("steps")) if every.endswith("steps") else 0
@@ -82,8 +84,7 @@ class Training:
         while True:
             if step == (self.progress.epochs_ended + 1) * self.steps_per_epoch:
                 if not self._end_epoch(step):
-                    self._save()
-                    return False
+                    return self._stop()
                 due = due or self.progress.best_step == step
             if due and (self.total - step > 2 or self.progress.best_step == step):  # the one at the end is close enough
                 self._save()
@@ -93,12 +94,16 @@ class Training:
                 break
             step, asked = self._advance(iterator, step)
             if asked >= STOP:
-                self._save()
-                return False
+                return self._stop()
             due = bool(asked or (self.checkpoint_steps and step % self.checkpoint_steps == 0))
         self._save()
         self.report.profile(step, ended=True)
         return True
+
+    def _stop(self) -> bool:
+        self.before_stop()
+        self._save()
+        return False
 
     def _advance(self, iterator: Any, step: int) -> tuple[int, float]:
         """Steps up to the next event; (the step reached, the request that the replicas agreed on)."""
@@ -160,7 +165,7 @@ class Training:
         self.progress.validation = validation
         logs = {**self.progress.train, **{f"val_{name}": value for name, value in validation.items()}}
         self.report.epoch(epoch, step, logs, self.gradients)
-        if self.gradients:
+        if self.gradients is not None:
             self.report.look(step, self.loop, self.pipeline)
             self.gradients = None
         self.callbacks.on_epoch_end(epoch, logs)

@@ -50,9 +50,12 @@ def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole
     assert f"ckpt-{newest} can't be read" in stopped.text and f"resuming at step {newest - 6} of 48" in stopped.text
     saved = int(re.search(r"told to stop: saved step (\d+)", stopped.text)[1])
     assert newest - 6 < saved < 48
+    (tmp_path / f"checkpoints/ckpt-{saved}.index").unlink()
+    before = max(int(path.stem.split("-")[1]) for path in (tmp_path / "checkpoints").glob("*.index"))
     last = forks.start(flags, tmp_path / "3.txt")
     assert last.wait() == 0, last.text
-    assert f"resuming at step {saved} of 48" in last.text
+    assert f"ckpt-{saved} is not whole: its index is missing" in last.text
+    assert f"resuming at step {before} of 48" in last.text
     assert_same(whole, tmp_path)
 
 
@@ -84,7 +87,7 @@ def test_fresh_sets_aside_and_says_where_and_changed_flags_are_listed(forks, tmp
     assert len(list(tmp_path.glob("checkpoints-*"))) == len(list(tmp_path.glob("result-*.json"))) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_three_workers_one_killed_all_end_with_the_same_bits(forks, tmp_path, number):
     flags = [*EVERY_6, "--batch_size=30", "--peer_timeout_s=10"]
@@ -122,7 +125,7 @@ def test_a_worker_that_hangs_is_told_by_the_others(forks, tmp_path):
     assert "has not answered for --peer_timeout_s=5 seconds" in jobs_[0].text
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_best_stays_beside_the_newest(forks, tmp_path):
     flags = [*EVERY_6, "--keep_checkpoints=1", "--keep_best=min:val_accuracy", f"--job_dir={tmp_path}"]
     job = forks.start(flags, tmp_path / "log.txt")
@@ -131,7 +134,7 @@ def test_the_best_stays_beside_the_newest(forks, tmp_path):
     assert steps == [16, 48]  # the worst accuracy, which min: calls the best, is the first epoch's
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_cloud_job_restarted_with_fresh_goes_on(forks, tmp_path):
     flags, cloud = [*EVERY_6, "--fresh", f"--job_dir={tmp_path}"], {"CLOUD_ML_JOB_ID": "77"}
     first = forks.start(flags, tmp_path / "1.txt", cloud)
@@ -145,7 +148,7 @@ def test_a_cloud_job_restarted_with_fresh_goes_on(forks, tmp_path):
     assert last.wait() == 0 and "this job is finished" in last.text
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_clock_set_back_does_not_matter(forks, whole, tmp_path):
     flags = [*EVERY_6, f"--job_dir={tmp_path}"]
     killed = forks.start(flags, tmp_path / "1.txt")
