@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from benchmarks.rows import Row, interleaved, ratio
-from trainer import data, flags, loop, run, update
+from trainer import build, data, flags, loop, update
 from trainer.checkpoint import Checkpoints
 from trainer.pipeline import Pipeline, Share
 
@@ -25,7 +25,7 @@ def make() -> loop.Loop:
     keras.utils.set_random_seed(0)
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     with strategy.scope():
-        model = run.build(settings, hyperparameters, 10**6)
+        model = build.build(settings, hyperparameters, 10**6)
     return loop.Loop(model, strategy, Pipeline(data, settings, Share()))
 
 

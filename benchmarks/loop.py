@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from benchmarks.models import subject
 from benchmarks.rows import Row, interleaved, ratio
+from trainer.build import Schedule
 from trainer.loop import Loop
-from trainer.update import Schedule, WholeBatchOptimizer
+from trainer.update import WholeBatchOptimizer
 
 STEPS = {"digits": 480, "resnet": 8}
 WANTED = {"digits": {"fit": 1.25, "fit32": 1.0, "bare": 0.95}, "resnet": {"fit": 1.0, "fit32": 1.0, "bare": 0.95}}

@@ -119,7 +119,7 @@ def splits_that_fit(model: keras.Model, spec: Any, accumulate: int) -> int:
 
 def main(arguments: list[str]) -> int:
     """Print the largest batch that fits one device of this machine. Flags are those of trainer.task."""
-    from trainer import cluster, data, flags, run, strategy
+    from trainer import build, cluster, data, flags, strategy
     from trainer.pipeline import Pipeline, Share
 
     try:
@@ -132,7 +132,7 @@ def main(arguments: list[str]) -> int:
     keras.mixed_precision.set_global_policy(settings.precision)
     spec = Pipeline(data, settings.model_copy(update={"accumulate": 1}), Share()).element_spec
     with tf.device(devices.names[0]):
-        model = run.build(settings, hyperparameters, 1)
+        model = build.build(settings, hyperparameters, 1)
         model.optimizer.build(model.trainable_variables)
         limit = 1 << 20 if devices.kind == "GPU" else _host_limit(model, spec)
         fits = largest(lambda rows: gradient_fits(model, spec, rows), limit)

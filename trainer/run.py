@@ -15,7 +15,7 @@ from trainer import (
     data,
     evaluator,
     export,
-    flags,
+    finish,
     loops,
     memory,
     model,
@@ -26,22 +26,23 @@ from trainer import (
     storage,
     strategy,
 )
+from trainer.build import build, callbacks
 from trainer.checkpoint import CheckpointError, Checkpoints
 from trainer.cluster import Cluster
+from trainer.finish import DONE, FAILED
 from trainer.guard import NotANumberError
 from trainer.interrupt import Interrupt
 from trainer.loop import Loop
 from trainer.pipeline import Pipeline, Share
-from trainer.report import Console, TensorBoard, Tuning, write_json
+from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
 from trainer.settings import Settings, combinations
 from trainer.sources import DataError
 from trainer.state import State
 from trainer.training import Training
-from trainer.update import Schedule, WholeBatchOptimizer
 from trainer.watchdog import Watchdog
 
-DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
+UNUSABLE, STOPPED = 2, 143
 
 
 def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interrupt: Interrupt | None = None) -> int:
@@ -142,7 +143,7 @@ def _run(
         )
         return DONE if over else STOPPED
     report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
-    training = Training(settings, loop, pipeline, checkpoints, report, _callbacks(hyperparameters))
+    training = Training(settings, loop, pipeline, checkpoints, report, callbacks(hyperparameters))
     training.before_stop = watchdog.dismiss
     start.begin(training, checkpoints, where, settings, console)
     try:
@@ -157,11 +158,11 @@ def _run(
         console.line(f"told to stop: saved step {loop.step} of {total} in {where.checkpoints}{again}")
         return STOPPED
     interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
-    metrics = _measure(training)
+    metrics = finish.measure(training)
     watchdog.dismiss()
     if not here.is_chief:
-        _follow_chief(settings, here, where, console)
-    return _finish(settings, hyperparameters, where, console, training, metrics)
+        finish.follow_chief(settings, here, where, console)
+    return finish.export_and_tell(settings, hyperparameters, where, console, training, metrics)
 
 
 def _give_up(console: Console, settings: Settings, said: str) -> None:
@@ -193,39 +194,6 @@ def _command() -> str:
     return shlex.join(["python", "-m", "trainer.task", *(flag for flag in sys.argv[1:] if flag != "--fresh")])
 
 
-def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.Model:
-    """The fork's model, compiled, with its optimizer (or the flags') acting on the whole batch."""
-    only_first = tf.VariableAggregation.ONLY_FIRST_REPLICA
-    factor = tf.Variable(1.0, trainable=False, name="learning_rate_factor", aggregation=only_first)
-    decay_steps = max(1, total_steps - settings.warmup_steps) if settings.decay == "cosine" else 0
-    schedule = Schedule(settings.learning_rate, settings.warmup_steps, decay_steps, factor)
-    offered = keras.optimizers.Adam(schedule)
-    made = model.build_model(hyperparameters, offered)
-    if not isinstance(made, keras.Model) or not made.compiled:
-        raise DataError(f"trainer/model.py: build_model returned {_kind(made)}; a compiled keras.Model is expected")
-    inner, scale = made.optimizer, 0.0
-    if isinstance(inner, keras.optimizers.LossScaleOptimizer):
-        inner, scale = inner.inner_optimizer, inner.initial_scale
-    made.optimizer = WholeBatchOptimizer(
-        inner,
-        clip_norm=settings.clip_norm if inner is offered else 0.0,
-        micro_batches=settings.accumulate if settings.accumulate > 1 or settings.jit else 0,
-        loss_scale=scale,
-    )
-    if inner is offered:
-        made.optimizer.schedule = schedule
-    return made
-
-
-def _kind(made: Any) -> str:
-    return "a keras.Model that is not compiled" if isinstance(made, keras.Model) else type(made).__name__
-
-
-def _callbacks(hyperparameters: Any) -> list[keras.callbacks.Callback]:
-    make = getattr(model, "callbacks", None)
-    return list(make(hyperparameters)) if make else []
-
-
 def _check_batch(settings: Settings, share: Share) -> None:
     for _, message in combinations(settings, share.all_replicas):
         raise strategy.StrategyError(message)
@@ -238,46 +206,3 @@ def _arithmetic(settings: Settings, spread: Any, share: Share, pipeline: Pipelin
         f"{type(spread).__name__}: global batch {settings.batch_size} = {share.workers} workers x {share.replicas} "
         f"replicas x {per_replica}{micro}; {pipeline.steps_per_epoch} steps x {settings.epochs} epochs = {total} steps"
     )
-
-
-def _measure(training: Training) -> dict[str, dict[str, float]]:
-    """The metrics of every split."""
-    metrics = {"train": training.progress.train, "validation": training.progress.validation}
-    if training.pipeline.split("test"):
-        metrics["test"] = training.loop.evaluate("test")
-    return metrics
-
-
-def _follow_chief(settings: Settings, here: Cluster, where: Any, console: Console) -> None:
-    """A worker's end: when the chief has exported, which would miss a worker that leaves before."""
-    with server.silence():
-        server.wait_for_chief(here, settings.peer_timeout_s, was_there=True)
-        done = start.finished(where.result)
-    if not done:
-        console.line("the chief ended before it had exported: start this replica again with it", "ERROR")
-    peers.leave(DONE if done else FAILED)
-
-
-def _finish(
-    settings: Settings, hyperparameters: Any, where: Any, console: Console, training: Training, metrics: dict
-) -> int:
-    """The chief's end: the model is exported and tried, then the result written."""
-    loop, pipeline = training.loop, training.pipeline
-    split = pipeline.split("train")
-    spec = keras.utils.unpack_x_y_sample_weight(split.element_spec)[0]
-    sample = keras.utils.unpack_x_y_sample_weight(next(iter(pipeline.evaluation("train")[0])))[0]
-
-    def rebuild() -> keras.Model:
-        return build(settings, hyperparameters, training.total)
-
-    decode = export.raw_decoder(data, split.record_spec)
-    export.export(loop.model, rebuild, decode, spec, sample, where.model)
-    result = training.report.result(loop.step, metrics, settings.model_dump() | flags.as_dict(hyperparameters))
-    result["bad_records"] = sorted(pipeline.bad.seen)
-    write_json(where.result, result)
-    reached = metrics.get("test") or metrics["validation"] or metrics["train"]
-    console.line("reached " + "  ".join(f"{name} {value:.4f}" for name, value in reached.items()))
-    for name, path in (("model", where.model), ("checkpoints", where.checkpoints), ("logs", where.logs)):
-        console.line(f"{name + ':':13}{path}")
-    console.line(f"{'result:':13}{where.result}")
-    return DONE

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from tests.parity import digits
-from trainer import cluster, flags, loops, model, run, server, strategy
+from trainer import build, cluster, flags, loops, model, server, strategy
 from trainer.pipeline import Pipeline
 from trainer.report import Console
 
@@ -31,8 +31,8 @@ def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
     share = strategy.share(here, spread)
     pipeline = Pipeline(digits, settings, share)
     with spread.scope():
-        compiled = run.build(settings, hyperparameters, steps)
-    loop = loops.make_loop(compiled, spread, pipeline, settings, lambda: run.build(settings, hyperparameters, steps))
+        compiled = build.build(settings, hyperparameters, steps)
+    loop = loops.make_loop(compiled, spread, pipeline, settings, lambda: build.build(settings, hyperparameters, steps))
     fixed = loop.evaluate("validation")
     iterator, losses = loop.iterator(0, steps), []
     for _ in range(0, steps, settings.steps_per_call or 1):
