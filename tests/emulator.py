@@ -139,9 +139,8 @@ def _serve(certificate: str, bucket: str) -> None:
     emulator._read_data = read
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    faults, one_at_a_time = Faults(), threading.Lock()
-
-    handler = _handler(emulator, storage, context, faults, one_at_a_time)
+    parts = {"emulator": emulator, "storage": storage, "context": context}
+    handler = type("Handler", (Proxy,), {**parts, "faults": Faults(), "one_at_a_time": threading.Lock()})
     listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     listening.daemon_threads = True
     print(listening.server_port, flush=True)
@@ -149,99 +148,101 @@ def _serve(certificate: str, bucket: str) -> None:
     listening.serve_forever()
 
 
-def _handler(emulator: Any, storage: Any, context: ssl.SSLContext, faults: Faults, lock: threading.Lock) -> type:
-    class Handler(http.server.BaseHTTPRequestHandler):
-        """The proxy, and inside of its tunnels the storage."""
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """The proxy, and inside of its tunnels the storage; a subclass has `emulator` and what follows."""
 
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-        inside = False
+    emulator: Any  # gcp_storage_emulator.server
+    storage: Any
+    context: ssl.SSLContext
+    faults: Faults
+    one_at_a_time: threading.Lock
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    inside = False
 
-        def send_header(self, keyword: str, value: str) -> None:
-            if (keyword, value) == ("Range", "bytes=0-0"):  # of an upload without a byte yet; the real one has none
-                return
-            super().send_header(keyword, value.replace("http://", "https://") if keyword == "Location" else value)
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
 
-        def do_CONNECT(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            try:
-                self.connection = context.wrap_socket(self.connection, server_side=True)
-                self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
-                self.inside, self.close_connection = True, False
-                while not self.close_connection:
-                    self.handle_one_request()
-            except (OSError, ssl.SSLError):
-                self.close_connection = True
+    def send_header(self, keyword: str, value: str) -> None:
+        if (keyword, value) == ("Range", "bytes=0-0"):  # of an upload without a byte yet; the real one has none
+            return
+        super().send_header(keyword, value.replace("http://", "https://") if keyword == "Location" else value)
 
-        def _answer(self) -> None:
-            if not self.inside:
-                return self._control()
-            if "chunked" in self.headers.get("Transfer-Encoding", ""):
-                del self.headers["Content-Length"]
-            fault = faults.pick(f"{self.command} {self.path}")
-            if fault is not None and not self._strike(fault):
-                return None
-            self.storage = storage
-            if int(self.headers.get("Content-Length") or 0) or "Transfer-Encoding" in self.headers:
-                body = emulator._read_raw_data(self) or b""  # before the lock: a slow client holds nobody up
-                self.rfile, plain = _Body(body), self.rfile
-                del self.headers["Transfer-Encoding"], self.headers["Content-Length"]
-                self.headers["Content-Length"] = str(len(body))
-            else:
-                plain = self.rfile
-            with lock:
-                emulator.Router(self).handle(self.command)
-            self.rfile = plain
-            return None
-
-        do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer  # noqa: N815  the names http.server asks for
-
-        def _strike(self, fault: dict[str, Any]) -> bool:
-            """Do the fault; True where the request is answered all the same."""
-            kind = fault["kind"]
-            if kind == "slow":
-                time.sleep(fault.get("seconds", 0.5))
-                return True
-            if kind == "permissions":
-                granted = [p for p in re.findall(r"permissions=([\w.]+)", self.path) if p not in fault["lacking"]]
-                self._json(200, {"permissions": granted})
-            elif kind == "half":
-                self.rfile.read(int(self.headers.get("Content-Length") or 2) // 2)
-                self._reset()
-            elif kind == "timeout":
-                time.sleep(fault.get("seconds", 5))
-                self._reset()
-            elif kind == "reset":
-                self._reset()
-            else:
-                emulator._read_raw_data(self)
-                self._json(int(kind), {"error": {"code": int(kind), "message": f"injected {kind}"}})
-            return False
-
-        def _reset(self) -> None:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    def do_CONNECT(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        try:
+            self.connection = self.context.wrap_socket(self.connection, server_side=True)
+            self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
+            self.inside, self.close_connection = True, False
+            while not self.close_connection:
+                self.handle_one_request()
+        except (OSError, ssl.SSLError):
             self.close_connection = True
-            raise ConnectionResetError("injected")
 
-        def _control(self) -> None:
-            if self.command == "POST":
-                faults.rules = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                faults.hits = {"requests": 0}
-            self._json(200, faults.hits)
+    def _answer(self) -> None:
+        if not self.inside:
+            return self._control()
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            del self.headers["Content-Length"]
+        fault = self.faults.pick(f"{self.command} {self.path}")
+        if fault is not None and not self._strike(fault):
+            return None
+        if int(self.headers.get("Content-Length") or 0) or "Transfer-Encoding" in self.headers:
+            body = self.emulator._read_raw_data(self) or b""  # before the lock: a slow client holds nobody up
+            self.rfile, plain = _Body(body), self.rfile
+            del self.headers["Transfer-Encoding"], self.headers["Content-Length"]
+            self.headers["Content-Length"] = str(len(body))
+        else:
+            plain = self.rfile
+        with self.one_at_a_time:
+            self.emulator.Router(self).handle(self.command)
+        self.rfile = plain
+        return None
 
-        def _json(self, status: int, value: Any) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer  # noqa: N815  the names http.server asks for
 
-    return Handler
+    def _strike(self, fault: dict[str, Any]) -> bool:
+        """Do the fault; True where the request is answered all the same."""
+        kind = fault["kind"]
+        if kind == "slow":
+            time.sleep(fault.get("seconds", 0.5))
+            return True
+        if kind == "permissions":
+            granted = [p for p in re.findall(r"permissions=([\w.]+)", self.path) if p not in fault["lacking"]]
+            self._json(200, {"permissions": granted})
+        elif kind == "half":
+            self.rfile.read(int(self.headers.get("Content-Length") or 2) // 2)
+            self._reset()
+        elif kind == "timeout":
+            time.sleep(fault.get("seconds", 5))
+            self._reset()
+        elif kind == "reset":
+            self._reset()
+        else:
+            self.emulator._read_raw_data(self)
+            self._json(int(kind), {"error": {"code": int(kind), "message": f"injected {kind}"}})
+        return False
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        raise ConnectionResetError("injected")
+
+    def _control(self) -> None:
+        if self.command == "POST":
+            self.faults.rules = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.faults.hits = {"requests": 0}
+        self._json(200, self.faults.hits)
+
+    def _json(self, status: int, value: Any) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 class _Body:

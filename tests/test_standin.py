@@ -1,3 +1,5 @@
+"""The stand-in for Google's APIs: its routes, what it keeps of calls, and a real gcloud that talks to it."""
+
 import json
 import shutil
 import subprocess

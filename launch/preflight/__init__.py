@@ -7,6 +7,7 @@ import argparse
 import collections
 import json
 import time
+import types
 
 from launch.checks import Check, exit_code
 from launch.errors import LaunchError
@@ -44,11 +45,8 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(checks)
 
 
-def look(
-    file: str, given: dict[str, str] | None = None, *, offline: bool = False, timeout_s: float = TIMEOUT_S
-) -> list[Check]:
-    """The checks of a job file, in at most `timeout_s` and a little. Raises UnreadableError for no job file."""
-    from launch import project
+def rooms() -> tuple[types.ModuleType, ...]:
+    """The modules with PROBES, one a subject; memory first, as TensorFlow takes longest to start."""
     from launch.preflight import (
         buckets,
         capacity,
@@ -60,6 +58,15 @@ def look(
         security,
         strategy,
     )
+
+    return memory, packages, strategy, numerics, permissions, buckets, security, capacity, reservations
+
+
+def look(
+    file: str, given: dict[str, str] | None = None, *, offline: bool = False, timeout_s: float = TIMEOUT_S
+) -> list[Check]:
+    """The checks of a job file, in at most `timeout_s` and a little. Raises UnreadableError for no job file."""
+    from launch import project
     from launch.preflight.cloud import Account, sign_in
     from launch.preflight.job import Job
     from launch.preflight.probe import run as run_probes
@@ -69,9 +76,7 @@ def look(
         mine = {**{name: value for name, value in known.items() if value}, **project.settings(), **(given or {})}
         return Job.read(file, project.variables(file, mine))
 
-    # memory first: TensorFlow takes longest to start
-    rooms = (memory, packages, strategy, numerics, permissions, buckets, security, capacity, reservations)
-    probes = [probe for room in rooms for probe in room.PROBES]
+    probes = [probe for room in rooms() for probe in room.PROBES]
     return run_probes(probes, read, None if offline else sign_in, timeout_s)
 
 

@@ -1,3 +1,5 @@
+"""What a replica of a rehearsal finds in its environment: TF_CONFIG, CLUSTER_SPEC, AIP_*, nothing of the shell's."""
+
 import json
 from pathlib import Path
 

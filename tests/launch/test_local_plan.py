@@ -1,3 +1,5 @@
+"""From a job file to replicas: roles, commands, accelerators, and a sentence for what can't run here."""
+
 import pytest
 
 from launch.local.plan import PlanError, accelerators, expanded, replicas

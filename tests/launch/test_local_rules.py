@@ -1,3 +1,5 @@
+"""What the supervisor does when a replica ends: restarts, time-outs, preemptions asked for on the command line."""
+
 import argparse
 
 import pytest

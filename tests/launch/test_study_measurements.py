@@ -1,3 +1,5 @@
+"""A trial's measurements: read while they are written, the one that counts, and stopping a trial that falls behind."""
+
 import json
 
 import pytest

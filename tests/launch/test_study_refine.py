@@ -1,3 +1,5 @@
+"""A study narrowed around its best trials: ranges, lists, integers and conditions, and the file written from them."""
+
 import json
 import pathlib
 

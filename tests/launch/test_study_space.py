@@ -1,3 +1,5 @@
+"""The parameters of a study: their ranges and scales, conditions, the grid, and what can't be searched."""
+
 import pytest
 
 from launch.errors import LaunchError
