@@ -7,6 +7,7 @@ The estimate is trainer.estimate's, in a process of its own (the launcher import
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -113,13 +114,20 @@ def _smaller(job: Job, need: Need, room: float, factor: float, parts: int) -> tu
     if most < 1:
         return "the model alone may not fit: take an accelerator with more memory, or --precision=mixed_bfloat16", ""
     batch = int(of_job(job).number("batch_size"))
-    fitting = [n for n in range(parts, batch + 1) if batch % (n * job.devices) == 0 and batch / job.devices / n <= most]
-    if not fitting:
+    rows, uneven = divmod(batch, job.devices)
+    splits = None if uneven else _splits(rows, parts, most)
+    if splits is None:
         smaller = most * job.devices
         command = f"make local CONFIG={stem} ARGS=--batch_size={smaller}"
         return f"at most {most} examples a replica fit for sure", command
-    fix = f"--accumulate={fitting[0]} gives the same result from micro-batches of {batch // job.devices // fitting[0]}"
-    return fix, f"make local CONFIG={stem} ARGS=--accumulate={fitting[0]}"
+    fix = f"--accumulate={splits} gives the same result from micro-batches of {rows // splits}"
+    return fix, f"make local CONFIG={stem} ARGS=--accumulate={splits}"
+
+
+def _splits(rows: int, parts: int, most: int) -> int | None:
+    """The fewest micro-batches, `parts` or more, of at most `most` examples that `rows` divides into."""
+    small = [n for n in range(1, math.isqrt(rows) + 1) if rows % n == 0]
+    return min((n for n in (*small, *(rows // n for n in small)) if n >= parts and rows // n <= most), default=None)
 
 
 def memory_gb(pool: Pool) -> tuple[float | None, str]:

@@ -63,6 +63,15 @@ def test_the_estimate_against_the_accelerators_memory(monkeypatch, per_example, 
         assert "--accumulate=8" in check.fix  # 64 examples in micro-batches of 8
 
 
+def test_a_batch_of_a_billion_is_told_as_fast_as_any_other(monkeypatch, tmp_path):
+    table = {str(n): 10**9 + n * 10**9 for n in (1, 2, 4, 128)}
+    figures = {"parameters": 10**6, "gradient_bytes": 10**8, "bytes_by_batch": table, "unsized_tensors": 0}
+    monkeypatch.setattr(memory, "estimate", lambda job: memory.Need.of(figures))
+    (check,) = memory.fits(Job.read(str(job_file(tmp_path, "gpu", batch_size=10**9)), VARIABLES))
+    assert check.status == "failure"
+    assert "--accumulate=" in check.fix
+
+
 def test_an_estimate_of_the_model_that_is_here(tmp_path):
     job = Job.read(str(project.ROOT / "configs" / "cpu.yaml"), VARIABLES)
     try:
