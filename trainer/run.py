@@ -33,7 +33,7 @@ from trainer.finish import DONE, FAILED
 from trainer.guard import NotANumberError
 from trainer.interrupt import Interrupt
 from trainer.loop import Loop
-from trainer.pipeline import Pipeline, Share
+from trainer.pipeline import Pipeline
 from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
 from trainer.settings import Settings, combinations
@@ -79,11 +79,11 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
 def _run(
     settings: Settings,
     hyperparameters: Any,
-    here: Any,
-    where: Any,
+    here: Cluster,
+    where: cluster.Places,
     console: Console,
     board: TensorBoard,
-    interrupt: Any,
+    interrupt: Interrupt,
 ) -> int:
     contract.check(data, model)
     outputs = (where.checkpoints, where.logs, os.path.dirname(where.model)) if here.is_chief else ()
@@ -92,36 +92,11 @@ def _run(
         return DONE
     if strategy.needs_server(settings, here):
         return server.serve(here, settings.peer_timeout_s, lambda: start.finished(where.result), console)
-    devices = strategy.set_up_devices(settings, here)
-    keras.utils.set_random_seed(settings.seed)
-    if settings.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    keras.mixed_precision.set_global_policy(settings.precision)
-    settings = strategy.adapted(settings, here, devices)
-    if strategy.is_stand_in():
-        console.line(strategy.stand_in_note(settings, here, devices))
-    spread = strategy.make_strategy(settings, here, devices)
+    settings, spread = _join(settings, here, console)
     interrupt.listen()
-    together = isinstance(spread, tf.distribute.MultiWorkerMirroredStrategy)
-    watchdog = Watchdog(
-        here if together else Cluster(), settings.peer_timeout_s, lambda said: _give_up(console, settings, said)
-    ).start()
-    share = strategy.share(here, spread)
-    _check_batch(settings, share)
-    pipeline = Pipeline(data, settings, share)
-    total = pipeline.steps_per_epoch * settings.epochs
-    console.line(_arithmetic(settings, spread, share, pipeline, total))
-    random_ops = pipeline.split("train").random_ops
-    if random_ops:
-        console.warn(
-            f"data.parse uses {', '.join(random_ops)}, which no seed repeats: a resumed job will differ from one that "
-            "was not stopped; define augment(features, label, seed) with tf.image.stateless_random_* instead"
-        )
-    with spread.scope():
-        compiled = build(settings, hyperparameters, total)
-    loop = loops.make_loop(compiled, spread, pipeline, settings, lambda: build(settings, hyperparameters, total))
-    if settings.batch_size_fit == "accumulate":
-        settings, loop = _fit(settings, hyperparameters, loop, console)
+    watchdog = _watchdog(settings, here, spread, console).start()
+    pipeline = _pipeline(settings, here, spread, console)
+    settings, loop = _loop(settings, hyperparameters, spread, pipeline, console)
     loop.waits, watchdog.progress = watchdog.waits, lambda: loop.step
     checkpoints = Checkpoints(
         where.checkpoints,
@@ -132,31 +107,14 @@ def _run(
         keep=settings.keep_checkpoints,
     )
     if here.role == "evaluator":
-        interrupt.idle_message = "told to stop; the same command evaluates what is saved from then on"
-        over = evaluator.evaluate_until(
-            loop,
-            checkpoints,
-            lambda: start.finished(where.result, settings.epochs),  # a result of fewer epochs is an earlier run's
-            lambda: interrupt.asked_to_stop,
-            console,
-            TensorBoard(where.logs),
-        )
-        return DONE if over else STOPPED
-    report = JobReport(console, board, Tuning(settings.hypertune_metric, active=here.is_chief), settings, data, total)
+        return _evaluate(settings, loop, checkpoints, where, console, interrupt)
+    tuning = Tuning(settings.hypertune_metric, active=here.is_chief)
+    report = JobReport(console, board, tuning, settings, data, _total(settings, pipeline))
     training = Training(settings, loop, pipeline, checkpoints, report, callbacks(hyperparameters))
     training.before_stop = watchdog.dismiss
     start.begin(training, checkpoints, where, settings, console)
-    try:
-        ended = training.run(interrupt)
-    except (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError) as error:
-        raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
-    pipeline.bad.check()
-    if not ended:
-        if not here.is_chief:
-            peers.linger(lambda: loop.step in checkpoints.steps(), 30)
-        again = f"; to go on: {_command()}" if console.live else "; the same command goes on from there"
-        console.line(f"told to stop: saved step {loop.step} of {total} in {where.checkpoints}{again}")
-        return STOPPED
+    if not _train(training, interrupt):
+        return _stopped(training, here, where, console)
     interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
     metrics = finish.measure(training)
     watchdog.dismiss()
@@ -165,14 +123,73 @@ def _run(
     return finish.export_and_tell(settings, hyperparameters, where, console, training, metrics)
 
 
-def _give_up(console: Console, settings: Settings, said: str) -> None:
-    """A peer is lost. TensorFlow's own way out would wait for it."""
-    peers.leave(FAILED, lambda: console.line(peers.explain(said, settings.peer_timeout_s), "ERROR"))
+def _join(settings: Settings, here: Cluster, console: Console) -> tuple[Settings, tf.distribute.Strategy]:
+    """The devices and, where the job has several, the other replicas; the settings as the strategy changes them."""
+    devices = strategy.set_up_devices(settings, here)
+    keras.utils.set_random_seed(settings.seed)
+    if settings.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    keras.mixed_precision.set_global_policy(settings.precision)
+    settings = strategy.adapted(settings, here, devices)
+    if strategy.is_stand_in():
+        console.line(strategy.stand_in_note(settings, here, devices))
+    return settings, strategy.make_strategy(settings, here, devices)
 
 
-def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console) -> tuple[Settings, Loop]:
-    """The same job in as many micro-batches as the memory asks for, at the worker that has least of it."""
-    share, spread, total = loop.pipeline.share, loop.strategy, loop.pipeline.steps_per_epoch * settings.epochs
+def _watchdog(settings: Settings, here: Cluster, spread: tf.distribute.Strategy, console: Console) -> Watchdog:
+    """For a worker of a synchronous job; one that looks at nobody for any other."""
+    together = isinstance(spread, tf.distribute.MultiWorkerMirroredStrategy)
+    return Watchdog(
+        here if together else Cluster(), settings.peer_timeout_s, lambda said: _give_up(console, settings, said)
+    )
+
+
+def _pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strategy, console: Console) -> Pipeline:
+    """The batches of this worker. Raises StrategyError, DataError."""
+    share = strategy.share(here, spread)
+    for _, message in combinations(settings, share.all_replicas):
+        raise strategy.StrategyError(message)
+    pipeline = Pipeline(data, settings, share)
+    console.line(_arithmetic(settings, spread, pipeline))
+    random_ops = pipeline.split("train").random_ops
+    if random_ops:
+        console.warn(
+            f"data.parse uses {', '.join(random_ops)}, which no seed repeats: a resumed job will differ from one that "
+            "was not stopped; define augment(features, label, seed) with tf.image.stateless_random_* instead"
+        )
+    return pipeline
+
+
+def _total(settings: Settings, pipeline: Pipeline) -> int:
+    return pipeline.steps_per_epoch * settings.epochs
+
+
+def _loop(
+    settings: Settings, hyperparameters: Any, spread: tf.distribute.Strategy, pipeline: Pipeline, console: Console
+) -> tuple[Settings, Loop]:
+    """The loop of the job, in as many micro-batches as --batch_size_fit asks for."""
+
+    def make(settings: Settings) -> Loop:
+        def rebuild() -> keras.Model:
+            return build(settings, hyperparameters, _total(settings, pipeline))
+
+        with spread.scope():
+            compiled = rebuild()
+        return loops.make_loop(compiled, spread, pipeline, settings, rebuild)
+
+    loop = make(settings)
+    if settings.batch_size_fit != "accumulate":
+        return settings, loop
+    splits = _splits(settings, loop, console)
+    settings = settings.model_copy(update={"accumulate": splits})
+    pipeline.evaluation_batch = settings.batch_size // splits
+    keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
+    return settings, make(settings)
+
+
+def _splits(settings: Settings, loop: Loop, console: Console) -> int:
+    """How many micro-batches fit the worker that has least memory."""
+    share = loop.pipeline.share
     splits = memory.splits_that_fit(loop.model, loop.pipeline.element_spec, settings.accumulate)
     splits = int(max(State(loop).gather(splits, share)))
     if splits > settings.accumulate:
@@ -180,29 +197,65 @@ def _fit(settings: Settings, hyperparameters: Any, loop: Loop, console: Console)
         console.line(
             f"{rows} examples per replica don't fit the memory: each update is summed from {splits} micro-batches"
         )
-    settings = settings.model_copy(update={"accumulate": splits})
-    loop.pipeline.evaluation_batch = settings.batch_size // splits
-    keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
-    with spread.scope():
-        compiled = build(settings, hyperparameters, total)
-    return settings, loops.make_loop(
-        compiled, spread, loop.pipeline, settings, lambda: build(settings, hyperparameters, total)
+    return splits
+
+
+def _evaluate(
+    settings: Settings,
+    loop: Loop,
+    checkpoints: Checkpoints,
+    where: cluster.Places,
+    console: Console,
+    interrupt: Interrupt,
+) -> int:
+    """The evaluator's whole run."""
+    interrupt.idle_message = "told to stop; the same command evaluates what is saved from then on"
+    over = evaluator.evaluate_until(
+        loop,
+        checkpoints,
+        lambda: start.finished(where.result, settings.epochs),  # a result of fewer epochs is an earlier run's
+        lambda: interrupt.asked_to_stop,
+        console,
+        TensorBoard(where.logs),
     )
+    return DONE if over else STOPPED
+
+
+def _train(training: Training, interrupt: Interrupt) -> bool:
+    """Whether training came to its end. Raises DataError with the record that can't be read."""
+    pipeline = training.pipeline
+    try:
+        ended = training.run(interrupt)
+    except (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError) as error:
+        raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
+    pipeline.bad.check()
+    return ended
+
+
+def _stopped(training: Training, here: Cluster, where: cluster.Places, console: Console) -> int:
+    """Told to stop, and saved."""
+    step = training.loop.step
+    if not here.is_chief:
+        peers.linger(lambda: step in training.checkpoints.steps(), 30)
+    again = f"; to go on: {_command()}" if console.live else "; the same command goes on from there"
+    console.line(f"told to stop: saved step {step} of {training.total} in {where.checkpoints}{again}")
+    return STOPPED
+
+
+def _give_up(console: Console, settings: Settings, said: str) -> None:
+    """A peer is lost. TensorFlow's own way out would wait for it."""
+    peers.leave(FAILED, lambda: console.line(peers.explain(said, settings.peer_timeout_s), "ERROR"))
 
 
 def _command() -> str:
     return shlex.join(["python", "-m", "trainer.task", *(flag for flag in sys.argv[1:] if flag != "--fresh")])
 
 
-def _check_batch(settings: Settings, share: Share) -> None:
-    for _, message in combinations(settings, share.all_replicas):
-        raise strategy.StrategyError(message)
-
-
-def _arithmetic(settings: Settings, spread: Any, share: Share, pipeline: Pipeline, total: int) -> str:
+def _arithmetic(settings: Settings, spread: tf.distribute.Strategy, pipeline: Pipeline) -> str:
+    share, steps = pipeline.share, pipeline.steps_per_epoch
     per_replica = settings.batch_size // share.all_replicas
     micro = f" = {settings.accumulate} x {per_replica // settings.accumulate}" if settings.accumulate > 1 else ""
     return (
         f"{type(spread).__name__}: global batch {settings.batch_size} = {share.workers} workers x {share.replicas} "
-        f"replicas x {per_replica}{micro}; {pipeline.steps_per_epoch} steps x {settings.epochs} epochs = {total} steps"
+        f"replicas x {per_replica}{micro}; {steps} steps x {settings.epochs} epochs = {steps * settings.epochs} steps"
     )
