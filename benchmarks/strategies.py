@@ -70,7 +70,7 @@ class Group:
 def _clusters(workers: int) -> list[dict[str, str]]:
     """TF_CONFIG of each worker; none for one alone."""
     if workers == 1:
-        return [{"TF_CONFIG": ""}]
+        return [{"TF_CONFIG": "{}"}]
     with contextlib.ExitStack() as held:
         ports = [held.enter_context(socket.socket()) for _ in range(workers)]
         for port in ports:
