@@ -83,7 +83,7 @@ benchmark-images: $(VENV)/dev.stamp ## sizes of the images, time to rebuild afte
 
 .PHONY: batch-size
 batch-size: $(VENV)/cpu.stamp ## the largest batch that fits one device here; ARGS="--precision=mixed_bfloat16" passes flags
-	@$(BIN)/python -m trainer.memory $(ARGS)
+	@$(BIN)/python -m trainer.batch_size $(ARGS)
 
 ##@ Check
 

@@ -1,12 +1,7 @@
-"""Out of memory: what the batch took, the largest that fits, and splitting it into micro-batches.
-
-`python -m trainer.memory [flags]` (make batch-size) searches for the largest batch that fits on this machine.
-"""
+"""Out of memory: what the batch took, the largest that fits, and splitting it into micro-batches."""
 
 import gc
 import math
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -115,45 +110,3 @@ def splits_that_fit(model: keras.Model, spec: Any, accumulate: int) -> int:
     raise OutOfMemoryError(
         "not even 1 example fits the memory: a smaller model, --precision=mixed_bfloat16 or a device with more memory"
     )
-
-
-def main(arguments: list[str]) -> int:
-    """Print the largest batch that fits one device of this machine. Flags are those of trainer.task."""
-    from trainer import build, cluster, data, flags, strategy
-    from trainer.pipeline import Pipeline, Share
-
-    try:
-        settings, hyperparameters = flags.parse(arguments)
-    except flags.FlagError as error:
-        print(error, file=sys.stderr)
-        return 2
-    settings = settings.model_copy(update={"steps_per_epoch": settings.steps_per_epoch or 1})
-    devices = strategy.set_up_devices(settings, cluster.Cluster())
-    keras.mixed_precision.set_global_policy(settings.precision)
-    spec = Pipeline(data, settings.model_copy(update={"accumulate": 1}), Share()).element_spec
-    with tf.device(devices.names[0]):
-        model = build.build(settings, hyperparameters, 1)
-        model.optimizer.build(model.trainable_variables)
-        limit = 1 << 20 if devices.kind == "GPU" else _host_limit(model, spec)
-        fits = largest(lambda rows: gradient_fits(model, spec, rows), limit)
-    if not fits:
-        print("not even 1 example fits the memory of this machine", file=sys.stderr)
-        return 1
-    power = 1 << (fits.bit_length() - 1)
-    reached = " (the search ends there)" if fits == limit else ""
-    print(f"{fits} examples fit one {devices.kind}{reached}; a batch of {power} per replica leaves some room:")
-    print(f"  --batch_size={power * len(devices.names)} on {len(devices.names)} device(s)")
-    return 0
-
-
-def _host_limit(model: keras.Model, spec: Any) -> int:
-    """Rows whose activations take a quarter of the host's memory: a CPU has no limit of its own to run into."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    outputs = [t for layer in model._flatten_layers() for t in tf.nest.flatten(getattr(layer, "output", None) or [])]
-    per_row = sum(4 * math.prod(n or 1 for n in t.shape) for t in outputs) or 4 * 1024
-    per_row += sum(math.prod(leaf.shape[1:]) * leaf.dtype.size for leaf in tf.nest.flatten(spec))
-    return max(1, min(1 << 16, int(memory / 4 / (4 * per_row))))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
