@@ -12,7 +12,6 @@ from launch.local.preempt import Preemption, progress
 from launch.local.rules import Failure, Rules, decide, ended
 from launch.local.runner import Handle, Runner
 
-LOOK_S = 1.0  # the longest wait for an event
 NOTICE_S = 15.0  # between SIGTERM and SIGKILL: what a Spot machine's programs get of its 30 s
 DONE_NOTICE_S = 3.0  # the same once the chief is done, when there is nothing left to save
 LAUNCHER = "launch"  # who speaks where no replica does
@@ -95,8 +94,7 @@ class Job:
             heapq.heappop(self._timers)[2]()
             return
         try:
-            # a signal that comes as this begins to wait has its handler called when it ends to: never without an end
-            kind, *rest = self._events.get(timeout=LOOK_S if wait_s is None else min(wait_s, LOOK_S))
+            kind, *rest = self._events.get(timeout=wait_s)
         except queue.Empty:
             return
         if kind == "line":

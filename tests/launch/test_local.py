@@ -162,9 +162,14 @@ def test_nothing_is_left_behind_however_the_launcher_ends(number, tmp_path):
         while up < 2 and (line := process.stdout.readline()):
             up += line.rstrip().endswith("| up")
         assert up == 2
-        assert len(of_run(tmp_path / "out")) == 4
+        for _ in range(600):  # a process that is being started has no environment to read for a moment
+            if len(of_run(tmp_path / "out")) == 4:
+                break
+            time.sleep(0.1)
+        before = len(of_run(tmp_path / "out"))
         process.send_signal(number)
         process.wait()
+    assert before == 4
     assert process.returncode == (-9 if number == signal.SIGKILL else 130)
     for _ in range(600):  # after SIGKILL it is the watchdog that cleans up: soon, but not at once
         if not of_run(tmp_path / "out") or number != signal.SIGKILL:
