@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from trainer import model
-from trainer.settings import Settings
+from trainer.settings import Settings, warmup_of
 from trainer.sources import DataError
 from trainer.update import WholeBatchOptimizer
 
@@ -37,8 +37,9 @@ def build(settings: Settings, hyperparameters: Any, total_steps: int) -> keras.M
     """The fork's model, compiled, with its optimizer (or the flags') acting on the whole batch."""
     only_first = tf.VariableAggregation.ONLY_FIRST_REPLICA
     factor = tf.Variable(1.0, trainable=False, name="learning_rate_factor", aggregation=only_first)
-    decay_steps = max(1, total_steps - settings.warmup_steps) if settings.decay == "cosine" else 0
-    schedule = Schedule(settings.learning_rate, settings.warmup_steps, decay_steps, factor)
+    warmup_steps = warmup_of(settings, total_steps)
+    decay_steps = max(1, total_steps - warmup_steps) if settings.decay == "cosine" else 0
+    schedule = Schedule(settings.learning_rate, warmup_steps, decay_steps, factor)
     offered = keras.optimizers.Adam(schedule)
     made = model.build_model(hyperparameters, offered)
     if not isinstance(made, keras.Model) or not made.compiled:

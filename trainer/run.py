@@ -36,7 +36,7 @@ from trainer.loop import Loop
 from trainer.pipeline import Pipeline
 from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
-from trainer.settings import Settings, combinations
+from trainer.settings import Settings, combinations, warmup_of
 from trainer.sources import DataError
 from trainer.state import State
 from trainer.training import Training
@@ -150,6 +150,12 @@ def _pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strategy,
     for _, message in combinations(settings, share.all_replicas):
         raise strategy.StrategyError(message)
     pipeline = Pipeline(data, settings, share)
+    total = _total(settings, pipeline)
+    if (warmup := warmup_of(settings, total)) and warmup >= total:
+        raise strategy.StrategyError(
+            f"--warmup_steps={warmup} is not shorter than the run: {pipeline.steps_per_epoch} steps x "
+            f"--epochs={settings.epochs} = {total} steps"
+        )
     console.line(_arithmetic(settings, spread, pipeline))
     random_ops = pipeline.split("train").random_ops
     if random_ops:

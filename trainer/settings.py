@@ -118,9 +118,15 @@ def adapted(settings: Settings) -> Settings:
     So a run of five steps to try things is no mistake, and one of 250 or more has the 50 steps of the default.
     """
     epoch = settings.steps_per_epoch or settings.examples_per_epoch // settings.batch_size
-    if "warmup_steps" in settings.model_fields_set or not epoch:
+    if not epoch:
         return settings
-    return settings.model_copy(update={"warmup_steps": min(settings.warmup_steps, epoch * settings.epochs // 5)})
+    return settings.model_copy(update={"warmup_steps": warmup_of(settings, epoch * settings.epochs)})
+
+
+def warmup_of(settings: Settings, total: int) -> int:
+    """--warmup_steps of a run of `total` steps: as given, else at most a fifth of them."""
+    given = "warmup_steps" in settings.model_fields_set
+    return settings.warmup_steps if given else min(settings.warmup_steps, total // 5)
 
 
 def combinations(settings: Settings, replicas: int | None = None) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import pathlib
 import signal
 import stat
+import subprocess
 
 import jobs
 import pytest
@@ -147,6 +148,32 @@ def test_a_write_that_fails_half_way_keeps_what_was_there_and_goes_on_later(fork
     assert job.wait() == 0, job.text
     assert "resuming at step 6 " in job.text
     state = jobs.final_state(tmp_path / "job/checkpoints")
+    assert jobs.differences(state, jobs.final_state(whole / "checkpoints")) == []
+
+
+@pytest.fixture
+def small_disk(whole, tmp_path):
+    """A file system of its own with room for one checkpoint and a half; skips where none can be mounted."""
+    one = sum(path.stat().st_size for path in (whole / "checkpoints").glob("ckpt-16.*"))
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={one * 3 // 2}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_disk_that_runs_full_keeps_what_was_saved_and_goes_on_with_more_room(forks, whole, small_disk, tmp_path):
+    flags = [*FLAGS, f"--job_dir={tmp_path / 'job'}", f"--checkpoint_dir={small_disk}/checkpoints"]
+    job = forks.start(flags, tmp_path / "1.txt")
+    assert job.wait() == 1, job.text
+    assert "the disk is full" in job.text
+    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+    job = forks.start(flags, tmp_path / "2.txt")
+    assert job.wait() == 0, job.text
+    assert "resuming at step 6 " in job.text
+    state = jobs.final_state(small_disk / "checkpoints")
     assert jobs.differences(state, jobs.final_state(whole / "checkpoints")) == []
 
 

@@ -35,3 +35,11 @@ def test_a_cluster_that_can_not_be_is_one_sentence(monkeypatch, capsys):
 def test_help_lists_the_flags(capsys):
     assert task.main(["--help"]) == task.DONE
     assert "--learning_rate=number" in capsys.readouterr().out
+
+
+def test_a_warm_up_longer_than_the_data_lasts_is_refused_where_it_was_asked_for(forks, tmp_path):
+    job = forks.start(["--epochs=1", "--warmup_steps=30", f"--job_dir={tmp_path}/a"], tmp_path / "a.txt")
+    assert job.wait() == 2
+    assert "--warmup_steps=30 is not shorter than the run: 19 steps x --epochs=1 = 19 steps" in job.text
+    job = forks.start(["--epochs=1", f"--job_dir={tmp_path}/b"], tmp_path / "b.txt")
+    assert job.wait() == 0, job.text
