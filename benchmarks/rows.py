@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import random
 import statistics
 from collections.abc import Callable, Mapping
 
@@ -32,11 +33,16 @@ class Row:
 
 
 def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int = 5) -> dict[str, list[float]]:
-    """Each contender's figure, `repeats` times, in turn: a machine that slows down slows all of them."""
+    """Each contender's figure, `repeats` times, in turn: a machine that slows down slows all of them.
+
+    The order is another each time, since who comes after whom matters too.
+    """
     figures: dict[str, list[float]] = {name: [] for name in contenders}
+    order, shuffled = list(contenders), random.Random(0)
     for _ in range(repeats):
-        for name, measure in contenders.items():
-            figures[name].append(measure())
+        shuffled.shuffle(order)
+        for name in order:
+            figures[name].append(contenders[name]())
     return figures
 
 

@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 
 from trainer.captured import Captured, Step
-from trainer.loop import EXTRAS, Loop
+from trainer.loop import EXTRAS, Loop, plainly
 from trainer.pipeline import Pipeline
 from trainer.settings import Settings
 
@@ -93,6 +93,7 @@ class AsynchronousLoop(Loop):
         self.strategy.run(self._replica_step, args=(batch,))
         return tf.constant(0)
 
+    @plainly
     def _replica_step(self, batch: Any) -> None:
         began = tf.identity(self._count())
         with tf.control_dependencies([began]):

@@ -42,7 +42,7 @@ class Step:
 
     def train(self, batch: Any, micro_batches: int = 1) -> Captured:
         """One replica's step; gradients are the mean over its micro-batches (or calls of `apply`)."""
-        run = tf.function(self._train, jit_compile=True) if self.jit else self._train
+        run = tf.function(self._train, jit_compile=True, autograph=False) if self.jit else self._train
         return run(batch, max(1, micro_batches))
 
     def _train(self, batch: Any, parts: int) -> Captured:

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from trainer.captured import Captured, Step
-from trainer.loop import EXTRAS, Loop, statistics
+from trainer.loop import EXTRAS, Loop, plainly, statistics
 
 
 class CentralLoop(Loop):
@@ -52,6 +52,7 @@ class CentralLoop(Loop):
         for variable, row in zip(self.rows, rows, strict=True):
             variable.assign(row)
 
+    @plainly
     def _replica_step(self, batch: Any) -> None:
         captured = self.captured.train(batch, self.optimizer.micro_batches)
         tf.distribute.get_replica_context().merge_call(self._merge, args=(captured,))
@@ -83,6 +84,7 @@ class CentralLoop(Loop):
             ]
             self.extras.assign(tf.pad(tf.stack(means), [[0, EXTRAS - len(means)]]))
 
+    @plainly
     def _replica_test(self, batch: Any) -> None:
         zeros = [tf.zeros(v.shape, v.dtype) for v in self.captured.metrics]
         some = tf.shape(tf.nest.flatten(batch)[0])[0] > 0

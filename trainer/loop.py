@@ -16,6 +16,9 @@ import tensorflow as tf
 from trainer.pipeline import Pipeline
 from trainer.update import TRACED, WholeBatchOptimizer, replica_local, shares_variables
 
+# AutoGraph would read and rewrite every function of a step, a second before the first one; Keras' `fit` keeps it away
+# from train_step as well.
+plainly = tf.autograph.experimental.do_not_convert
 EXTRAS = 16  # values besides the metrics that a train_step may return
 
 
@@ -143,9 +146,12 @@ class Loop:
         results = self.strategy.run(step, args=(next(iterator),))
         return [self.strategy.experimental_local_results(value)[0] for value in results]
 
+    @plainly
     def _replica_step(self, batch: Any) -> None:
         self.optimizer.applied = False
-        gradients = tf.function(self._micro_batches, jit_compile=True) if self.jit else self._micro_batches
+        gradients = self._micro_batches
+        if self.jit:
+            gradients = tf.function(gradients, jit_compile=True, autograph=False)
         gradients(batch)
         self.optimizer.finish()
         if not self.optimizer.applied:  # a train_step with optimizers of its own
@@ -167,12 +173,16 @@ class Loop:
             self._keep_extras(self.model.train_step(batch))
             return
         rows = tf.nest.flatten(batch)[0].shape[0] // parts
-        for part in tf.range(parts):
+
+        def one(part: tf.Tensor) -> tf.Tensor:
             start = part * rows
             micro = tf.nest.map_structure(
-                lambda t, start=start: tf.ensure_shape(t[start : start + rows], [rows, *t.shape[1:]]), batch
+                lambda t: tf.ensure_shape(t[start : start + rows], [rows, *t.shape[1:]]), batch
             )
             self._keep_extras(self.model.train_step(micro))
+            return part + 1
+
+        tf.while_loop(lambda part: part < parts, one, [0])
 
     def _keep_extras(self, logs: dict[str, Any]) -> None:
         """Values that the model's own train_step returns and no metric holds: the last step's are reported."""
@@ -263,6 +273,7 @@ class Loop:
     def _test_step(self, iterator: Any) -> None:
         self.strategy.run(self._replica_test, args=(next(iterator),))
 
+    @plainly
     def _replica_test(self, batch: Any) -> None:
         def test() -> int:
             self.model.test_step(batch)

@@ -89,7 +89,10 @@ class Pipeline:
     def _gathered(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
         examples = split.examples
         steps = tf.data.Dataset.range(first_step, last_step)
-        steps = steps.map(lambda step: self.batch_at(step, examples), AUTOTUNE, deterministic=True)
+        batch_at = self.batch_at
+        if not hasattr(self.data, "augment"):  # the fork's own may need AutoGraph; without it there is less to trace
+            batch_at = tf.autograph.experimental.do_not_convert(batch_at)
+        steps = steps.map(lambda step: batch_at(step, examples), AUTOTUNE, deterministic=True)
         return _per_replica(steps, self.share.replicas)
 
     def batch_at(self, step: tf.Tensor, examples: Any) -> Any:

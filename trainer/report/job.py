@@ -34,6 +34,7 @@ class JobReport:
         self.rate = Rate(settings.batch_size, 0)
         self.profiled = tuple(int(step) for step in settings.profile_steps.split(":") if step)  # first, last
         self._profiling = False
+        self._unseen: Pipeline | None = None  # whose examples are to be shown
 
     def profile(self, step: int, ended: bool = False) -> None:
         """Begin or end the profile of --profile_steps before `step` is made, or at the end; the chief's alone."""
@@ -49,12 +50,18 @@ class JobReport:
     def begin(self, step: int, pipeline: Pipeline) -> None:
         """Before the first step of this run."""
         self.rate = Rate(self.settings.batch_size, step)
-        if self.board.directory and step == 0 and pipeline.split("train").fits:
-            features = keras.utils.unpack_x_y_sample_weight(pipeline.split("train").examples)[0]
+        self._unseen = pipeline if self.board.directory and step == 0 and pipeline.split("train").fits else None
+
+    def _show_examples(self) -> None:
+        """Once, and not before the first steps are made: nobody should wait for pictures."""
+        if self._unseen is not None:
+            features = keras.utils.unpack_x_y_sample_weight(self._unseen.split("train").examples)[0]
             self.board.images(0, tf.nest.map_structure(lambda tensor: tensor[:8], features))
+        self._unseen = None
 
     def steps(self, step: int, logs: dict[str, float], loop: Any) -> None:
         """After every --log_every_steps."""
+        self._show_examples()
         before, rate = self.rate.step, self.rate.look(step)
         self.shown = dict(logs)
         if not self.console.live:
@@ -84,6 +91,7 @@ class JobReport:
 
     def epoch(self, epoch: int, step: int, logs: dict[str, float], gradients: dict[str, Any] | None) -> None:
         """After an epoch, counted from 0; `logs` has the validation metrics with val_ before their names."""
+        self._show_examples()
         self.console.line(f"epoch {epoch + 1}/{self.settings.epochs}  {format_values(logs)}")
         validation = {name.removeprefix("val_"): value for name, value in logs.items() if name.startswith("val_")}
         self.board.scalars("validation", step, validation)
