@@ -63,7 +63,7 @@ class Settings(BaseModel):
     ] = _flag("auto", "Hardware", "how the work is spread; auto: what is there decides")
     communication: Literal["auto", "ring", "nccl"] = _flag("auto", "Hardware", "how replicas sum gradients")
     bytes_per_pack: Int = _flag(0, "Hardware", "bytes of gradients sent in one piece; 0: TensorFlow decides", ge=0)
-    peer_timeout_s: float = _flag(30, "Hardware", "seconds without a peer after which a worker gives up", gt=0)
+    peer_timeout_s: float = _flag(50, "Hardware", "seconds without a peer after which a worker gives up", gt=0)
     min_shard_bytes: Int = _flag(
         0, "Hardware", "parameter servers share variables of more bytes than this; 0: each variable is on one", ge=0
     )

@@ -46,13 +46,13 @@ class State:
             variable.assign(values[name])
         self.loop.put_metric_rows([tf.constant(_for_replicas(rows, self.replicas)) for rows in metric_rows])
 
-    def gather(self, value: float, share: Share) -> list[float]:
-        """Every worker's value, the chief's first, at every worker."""
+    def gather(self, value: float, share: Share, kind: str = "gather") -> list[float]:
+        """Every worker's value, the chief's first, at every worker. `kind` of wait: watchdog.py."""
         if share.workers == 1:
             return [value]
         mine = np.zeros(share.workers)
         mine[share.index] = value
-        with self.loop.waits("gather"):
+        with self.loop.waits(kind):
             return [float(total) / share.replicas for total in self._sum(tf.constant(mine, tf.float64))]
 
     def _summed(self, values: tf.Tensor) -> tf.Tensor:

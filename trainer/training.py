@@ -182,4 +182,5 @@ class Training:
             self.checkpoints.save(dataclasses.asdict(self.progress), best_step=self.progress.best_step)
         if self.checkpoint_steps:  # a promise in steps holds only if none is made before the write is done
             self.checkpoints.wait()
+            self.checkpoints.state.gather(0.0, self.pipeline.share, "save")  # and all of them wait for the chief
         self.interrupt.saved(self.checkpoints.write_s)

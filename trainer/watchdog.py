@@ -6,6 +6,7 @@ sleeps), and the processes starve. Here one thread looks at the peers' addresses
 """
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from trainer import lookout
 from trainer.cluster import Cluster
 
 FIRST = 10  # times the time-out: what a first wait of its kind may take, which is traced and compiled
+PATIENT = ("save",)  # the chief writes a checkpoint, however large: the others wait as long as it is there
 
 
 class Watchdog:
@@ -51,7 +53,7 @@ class Watchdog:
     @contextlib.contextmanager
     def waits(self, kind: str) -> Iterator[None]:
         """Around what needs all workers to go on."""
-        self._wait(self.timeout_s * (1 if kind in self._known else FIRST))
+        self._wait(math.inf if kind in PATIENT else self.timeout_s * (1 if kind in self._known else FIRST))
         try:
             yield
         finally:

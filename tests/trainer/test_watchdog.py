@@ -55,6 +55,17 @@ def test_a_wait_without_progress_is_given_up_and_one_that_goes_on_is_not():
         watchdog.dismiss()
 
 
+def test_the_chief_may_take_its_time_to_save():
+    here, peer = pair()
+    heard = Heard()
+    with peer:
+        watchdog = Watchdog(here, 0.1, heard)
+        threading.Thread(target=watchdog._look, daemon=True).start()
+        with watchdog.waits("save"):
+            assert not heard.event.wait(0.1 * FIRST + 1)
+        watchdog.dismiss()
+
+
 def test_after_the_end_peers_may_go():
     here, peer = pair()
     heard = Heard()
