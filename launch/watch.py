@@ -1,9 +1,13 @@
 """`launch watch [JOB]`: its state, its log and its trials until the end; the exit code is the job's outcome."""
 
 import argparse
+import contextlib
 import json
+import signal
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
 
 from launch import vertex
 from launch.logs import SEVERITIES, Line, Reader
@@ -32,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
 def follow(job: vertex.Job, *, every_s: float = EVERY_S, severity: str = "DEFAULT", diagnose: bool = True) -> int:
     """Tell what happens to the job until it ends. Ctrl-C ends the watch, not the job."""
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", prefix="job-log-") as kept:
-            watch = _Watch(job, max(every_s, 0.05), severity, kept)
+        with _ctrl_c() as heard, tempfile.NamedTemporaryFile("w", suffix=".jsonl", prefix="job-log-") as kept:
+            watch = _Watch(job, max(every_s, 0.05), severity, kept, heard)
             ended = watch.until_end()
             kept.flush()
             if ended not in GOOD and diagnose:
@@ -44,11 +48,30 @@ def follow(job: vertex.Job, *, every_s: float = EVERY_S, severity: str = "DEFAUL
         return 130
 
 
-class _Watch:
-    """One job being watched; `kept` gets its log as JSON lines for the diagnosis."""
+@contextlib.contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Is set once Ctrl-C came. Python loses a KeyboardInterrupt that is raised in a destructor or an import's lock."""
+    heard = threading.Event()
 
-    def __init__(self, job: vertex.Job, every_s: float, severity: str, kept):
-        self.job = job
+    def note(*_: object) -> None:
+        heard.set()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only there a signal can be handled
+        yield heard
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Watch:
+    """One job being watched until it ends or `heard` is set; `kept` gets its log as JSON lines for the diagnosis."""
+
+    def __init__(self, job: vertex.Job, every_s: float, severity: str, kept, heard: threading.Event):
+        self.job, self.heard = job, heard
         self.every_s = every_s
         self.severity = severity
         self.kept = kept
@@ -72,6 +95,8 @@ class _Watch:
                 if ended:
                     self._tell_end(described)
                     return self.state
+            if self.heard.is_set():
+                raise KeyboardInterrupt
             time.sleep(self.every_s)
 
     def _ask(self, question, *arguments):

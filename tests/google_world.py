@@ -4,6 +4,8 @@ Every answer has the shape of Google's own. A test changes what it is about (`go
 leaves the rest as it is. The calls go over loopback to a stand-in, from the real client code.
 """
 
+import datetime
+
 from tests.standin import Call, StandIn, failure
 
 PROJECT, NUMBER, REGION, BUCKET = "yard", "415104041262", "us-central1", "yard-bucket"
@@ -195,6 +197,12 @@ def reservation(**changed: object) -> dict:
         "reservationSharingPolicy": {"serviceShareType": "ALLOW_ALL"},
         **changed,
     }
+
+
+def ago(minutes: float) -> str:
+    """The time that many minutes ago, as the API writes it."""
+    when = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=minutes)
+    return when.isoformat().replace("+00:00", "Z")
 
 
 def perimeter(*projects: str, title: str = "fence", updated: str = "", kind: str = "REGULAR") -> dict:

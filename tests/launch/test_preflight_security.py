@@ -1,15 +1,8 @@
 """Preflight of the perimeter: its last change, what is on which side, and what a job needs from outside."""
 
-import datetime
-
 from launch.preflight import buckets, security
-from tests.google_world import BUCKET, DENIED, NUMBER, PERIMETER_DENIAL, perimeter
+from tests.google_world import BUCKET, DENIED, NUMBER, PERIMETER_DENIAL, ago, perimeter
 from tests.launch.preflight_world import look
-
-
-def ago(minutes):
-    when = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=minutes)
-    return when.isoformat().replace("+00:00", "Z")
 
 
 def test_a_perimeter_that_changed_just_now(google):

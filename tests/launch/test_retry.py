@@ -9,7 +9,7 @@ from launch import preflight, project, request, retry, spec
 from launch.checks import Check
 from launch.errors import LaunchError
 from launch.retry import places, reasons
-from tests.google_world import PERIMETER_DENIAL, Google, perimeter
+from tests.google_world import NUMBER, PERIMETER_DENIAL, Google, ago, perimeter
 from tests.standin import StandIn, failure
 
 FILE = str(project.ROOT / "configs" / "gpu.yaml")
@@ -162,8 +162,6 @@ def test_a_submission_without_an_answer_is_looked_up_before_it_is_repeated(api):
 
 
 def test_a_perimeter_that_just_changed_is_waited_for_and_one_that_did_not_is_permanent(api):
-    from tests.launch.test_preflight import NUMBER, ago
-
     google = Google(api)
     google.perimeters = [perimeter(NUMBER, updated=ago(14))]
     todo = cloud(api, PERIMETER_DENIAL, ["RUNNING"])
