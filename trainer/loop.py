@@ -35,6 +35,7 @@ class Loop:
         self.optimizer: WholeBatchOptimizer = model.optimizer
         self.request = tf.Variable(0.0, trainable=False)  # a plain variable: signal handlers and timers set it
         self.extra_names: list[str] = []
+        self._kept: list[Any] = []  # every training iterator
         self.waits: Callable[[str], AbstractContextManager] = contextlib.nullcontext  # around what needs all workers
         self.prepare()
         self._train_call = tf.function(self._train_steps)
@@ -84,8 +85,9 @@ class Loop:
     def iterator(self, first_step: int, last_step: int) -> Any:
         """The training batches of steps [first, last), distributed."""
         # kept: its end may wait for a thread of tf.data's own (pipeline.py), and no step should wait for that
-        self._iterator = iter(self._distributed(lambda _: self.pipeline.training(first_step, last_step)))
-        return self._iterator
+        iterator = iter(self._distributed(lambda _: self.pipeline.training(first_step, last_step)))
+        self._kept.append(iterator)
+        return iterator
 
     def _distributed(self, make: Callable) -> Any:
         devices = getattr(self.strategy.extended, "worker_devices", ())

@@ -80,7 +80,8 @@ class Pipeline:
         """The batches of steps [first, last), one for each replica of this worker in turn."""
         split = self.split("train")
         make = self._gathered if split.fits else self._streamed
-        return make(split, first_step, last_step).prefetch(self._ahead(split)).with_options(_options())
+        batches = make(split, first_step, last_step).prefetch(self._ahead(split))
+        return batches.with_options(_options(tuned=not split.fits))
 
     def _ahead(self, split: Split) -> int:
         """How many batches are made ahead of their step: few where they are large."""
@@ -243,12 +244,15 @@ def _per_replica(batches: tf.data.Dataset, replicas: int) -> tf.data.Dataset:
     return batches.map(cut, AUTOTUNE, deterministic=True).unbatch()
 
 
-def _options() -> tf.data.Options:
-    """Every dataset's. Without TensorFlow's tuner, AUTOTUNE means one call a core. Its thread sleeps for up to a
-    minute and can miss that its dataset has ended (Model::OptimizeLoop is woken before the cancellation shows), which
-    held whole jobs up."""
+def _options(tuned: bool = False) -> tf.data.Options:
+    """Every dataset's. `tuned`: with TensorFlow's tuner, which is worth a tenth of the speed where much is decoded.
+
+    Its thread sleeps for up to a minute and can miss that its dataset has ended (Model::OptimizeLoop is woken before
+    the cancellation shows), which held whole jobs up: the loop keeps the iterators of tuned datasets. Without it
+    AUTOTUNE means one call a core.
+    """
     options = tf.data.Options()
-    options.autotune.enabled = False
+    options.autotune.enabled = tuned
     options.deterministic = True
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return options
