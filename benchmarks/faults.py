@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from benchmarks.rows import Row, interleaved, ratio
 from trainer import build, data, flags, loop, update
-from trainer.checkpoint import Checkpoints
-from trainer.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline, Share
+from trainer.saving.checkpoint import Checkpoints
 
 STEPS, EVERY_S = 200, 30
 

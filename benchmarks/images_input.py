@@ -9,9 +9,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from benchmarks.rows import Row, interleaved, ratio
-from trainer import sources
 from trainer.flags import parse
-from trainer.pipeline import Pipeline, Share
+from trainer.input import sources
+from trainer.input.pipeline import Pipeline, Share
 
 IMAGES, SHARDS, BATCH, STEPS = 20_000, 8, 64, 50
 

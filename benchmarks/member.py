@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from benchmarks.models import BATCH, build_of, data_of
 from trainer.flags import parse
+from trainer.input.pipeline import Pipeline, Share
 from trainer.loop import Loop
-from trainer.pipeline import Pipeline, Share
 from trainer.update import WholeBatchOptimizer
 
 WARM_UP, FOREVER = 2, 10**7

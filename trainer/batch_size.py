@@ -24,9 +24,11 @@ def search(settings: Any, hyperparameters: Any) -> int:
     import keras
     import tensorflow as tf
 
-    from trainer import build, cluster, data, strategy
+    from trainer import build, data
+    from trainer.input.pipeline import Pipeline, Share
     from trainer.memory import gradient_fits, largest
-    from trainer.pipeline import Pipeline, Share
+    from trainer.replicas import cluster
+    from trainer.strategies import strategy
 
     tf.get_logger().setLevel("ERROR")  # every batch is traced anew, which TensorFlow would warn of
     settings = settings.model_copy(update={"steps_per_epoch": settings.steps_per_epoch or 1})

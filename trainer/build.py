@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from trainer import model
+from trainer.input.sources import DataError
 from trainer.settings import Settings, warmup_of
-from trainer.sources import DataError
 from trainer.update import WholeBatchOptimizer
 
 

@@ -7,7 +7,7 @@ model.py: Hyperparameters, build_model(hyperparameters, optimizer); optional cal
 import inspect
 from types import ModuleType
 
-from trainer.sources import DataError
+from trainer.input.sources import DataError
 
 REQUIRED = {"data": {"records": 2, "parse": 2}, "model": {"build_model": 2}}
 OPTIONAL = {"data": {"decode": 1, "augment": 3}, "model": {"callbacks": 1}}

@@ -110,7 +110,8 @@ def bytes_of(tensor: Any) -> int:
 
 def element_spec(data_dir: str) -> Any:
     """(features, label) or (features, label, weight) of one example, from data.py, without reading a record."""
-    from trainer import data, sources
+    from trainer import data
+    from trainer.input import sources
 
     with tempfile.TemporaryDirectory() as empty:
         try:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from trainer.checkpoint import Checkpoints
+from trainer.input.sources import DataError
 from trainer.loop import Loop
 from trainer.report import Console, TensorBoard
 from trainer.report.console import format_values
-from trainer.sources import DataError
+from trainer.saving.checkpoint import Checkpoints
 
 LOOK_EVERY_S = 5.0
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import keras
 
-from trainer import data, export, flags, peers, server, start
+from trainer import data, export, flags, start
 from trainer.build import build
-from trainer.cluster import Cluster
+from trainer.replicas import peers
+from trainer.replicas.cluster import Cluster
 from trainer.report import Console, write_json
 from trainer.settings import Settings
+from trainer.strategies import server
 from trainer.training import Training
 
 DONE, FAILED = 0, 1

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from trainer import yours
-from trainer.cluster import Cluster, Places
+from trainer.replicas.cluster import Cluster, Places
 from trainer.settings import Settings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer.pipeline import Pipeline
+from trainer.input.pipeline import Pipeline
 from trainer.update import TRACED, WholeBatchOptimizer, replica_local, shares_variables
 
 # AutoGraph would read and rewrite every function of a step, a second before the first one; Keras' `fit` keeps it away

@@ -9,38 +9,26 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer import (
-    cluster,
-    contract,
-    data,
-    evaluator,
-    export,
-    finish,
-    loops,
-    memory,
-    model,
-    peers,
-    server,
-    sources,
-    start,
-    storage,
-    strategy,
-)
+from trainer import contract, data, evaluator, export, finish, memory, model, start
 from trainer.build import build, callbacks
-from trainer.checkpoint import CheckpointError, Checkpoints
-from trainer.cluster import Cluster
 from trainer.finish import DONE, FAILED
 from trainer.guard import NotANumberError
-from trainer.interrupt import Interrupt
+from trainer.input import sources
+from trainer.input.pipeline import Pipeline
+from trainer.input.sources import DataError
 from trainer.loop import Loop
-from trainer.pipeline import Pipeline
+from trainer.replicas import cluster, peers
+from trainer.replicas.cluster import Cluster
+from trainer.replicas.interrupt import Interrupt
+from trainer.replicas.watchdog import Watchdog
 from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
+from trainer.saving import storage
+from trainer.saving.checkpoint import CheckpointError, Checkpoints
+from trainer.saving.state import State
 from trainer.settings import Settings, combinations, warmup_of
-from trainer.sources import DataError
-from trainer.state import State
+from trainer.strategies import loops, server, strategy
 from trainer.training import Training
-from trainer.watchdog import Watchdog
 
 UNUSABLE, STOPPED = 2, 143
 

@@ -4,14 +4,15 @@ import os
 import zlib
 from typing import Any
 
-from trainer import flags, folders
-from trainer.checkpoint import Checkpoints
-from trainer.cluster import Places
+from trainer import flags
 from trainer.finished import already_done, finished
-from trainer.pipeline import Pipeline
+from trainer.input.pipeline import Pipeline
+from trainer.input.sources import Files
+from trainer.replicas.cluster import Places
 from trainer.report import Console
+from trainer.saving import folders
+from trainer.saving.checkpoint import Checkpoints
 from trainer.settings import Settings
-from trainer.sources import Files
 
 __all__ = ["already_done", "begin", "describe_data", "finished", "other_flags", "same_job"]
 

@@ -6,9 +6,11 @@
 import os
 import sys
 
-from trainer import cluster, doctor, finished, flags, tpu
-from trainer.interrupt import Interrupt
+from trainer import doctor, finished, flags
+from trainer.replicas import cluster
+from trainer.replicas.interrupt import Interrupt
 from trainer.settings import Settings
+from trainer.strategies import tpu
 
 DONE, FAILED, UNUSABLE, STOPPED = 0, 1, 2, 143
 

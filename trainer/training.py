@@ -8,14 +8,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import memory, peers
-from trainer.checkpoint import Checkpoints
+from trainer import memory
 from trainer.guard import NotANumberError, find_bad, repair
-from trainer.interrupt import STOP, Interrupt
+from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
-from trainer.pipeline import Pipeline
-from trainer.progress import Best, Progress, callback_state, restore_callback
+from trainer.replicas import peers
+from trainer.replicas.interrupt import STOP, Interrupt
 from trainer.report.job import JobReport
+from trainer.saving.checkpoint import Checkpoints
+from trainer.saving.progress import Best, Progress, callback_state, restore_callback
 from trainer.settings import Settings
 
 

@@ -6,8 +6,9 @@ import json
 import keras
 import tensorflow as tf
 
-from trainer import contract, data, export, flags, model, sources, split
-from trainer.pipeline import Pipeline, Share
+from trainer import contract, data, export, flags, model
+from trainer.input import sources, split
+from trainer.input.pipeline import Pipeline, Share
 
 BATCH = 8
 KEPT, STREAMED = split.CACHE_BYTES, 0

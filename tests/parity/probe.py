@@ -13,9 +13,11 @@ import keras
 import numpy as np
 
 from tests.parity import digits
-from trainer import build, cluster, flags, loops, model, server, strategy
-from trainer.pipeline import Pipeline
+from trainer import build, flags, model
+from trainer.input.pipeline import Pipeline
+from trainer.replicas import cluster
 from trainer.report import Console
+from trainer.strategies import loops, server, strategy
 
 
 def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:

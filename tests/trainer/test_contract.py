@@ -10,7 +10,7 @@ import trainer.data
 import trainer.model
 from tests.fork import EXAMPLES, make_fork, train
 from trainer import contract
-from trainer.sources import DataError
+from trainer.input.sources import DataError
 
 FLAGS = ("--epochs=2", "--batch_size=40", "--log_every_steps=10", "--warmup_steps=5")
 

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from trainer import data, sources
+from trainer import data
+from trainer.input import sources
 
 
 def test_every_split_has_its_records_and_all_classes():

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from trainer import finished, flags, yours
-from trainer.cluster import Cluster, places
+from trainer.replicas.cluster import Cluster, places
 
 
 @pytest.fixture

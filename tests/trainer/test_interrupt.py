@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from trainer.interrupt import PAUSE, STOP, Interrupt
+from trainer.replicas.interrupt import PAUSE, STOP, Interrupt
 
 
 class Request:
@@ -65,7 +65,7 @@ def test_handlers_are_put_back():
 
 PROGRAM = """
 import sys, time
-from trainer.interrupt import Interrupt
+from trainer.replicas.interrupt import Interrupt
 class Request:
     def assign(self, value): print("asked", value, flush=True)
 with Interrupt() as interrupt:

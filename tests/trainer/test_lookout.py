@@ -3,7 +3,7 @@
 import socket
 import threading
 
-from trainer import lookout
+from trainer.replicas import lookout
 
 HANG_S = 120
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer import sources, split
 from trainer.flags import parse
-from trainer.pipeline import Pipeline, Share
-from trainer.sources import DataError
+from trainer.input import sources, split
+from trainer.input.pipeline import Pipeline, Share
+from trainer.input.sources import DataError
 
 COUNT = 53
 

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from trainer.peers import slow_workers
-from trainer.progress import Best, callback_state, restore_callback
+from trainer.replicas.peers import slow_workers
+from trainer.saving.progress import Best, callback_state, restore_callback
 
 
 def model() -> keras.Model:

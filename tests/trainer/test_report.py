@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.input.sources import DataError
 from trainer.report import Console, TensorBoard, Tuning, write_json
 from trainer.report.console import Rate, format_values
 from trainer.report.tensorboard import confusion_matrix
-from trainer.sources import DataError
 
 
 def test_in_the_cloud_each_message_is_one_json_object():

@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_training(forks, tmp_path):
 
 
 def test_a_read_only_folder_is_told(tmp_path):
-    from trainer import storage
+    from trainer.saving import storage
 
     folder = tmp_path / "locked"
     folder.mkdir()
@@ -129,7 +129,7 @@ def test_a_read_only_folder_is_told(tmp_path):
 FULL = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from trainer import checkpoint
+from trainer.saving import checkpoint
 plain = checkpoint.Checkpoints._write
 def write(self, step, best_step):
     if step >= 12:
@@ -180,7 +180,7 @@ def test_a_disk_that_runs_full_keeps_what_was_saved_and_goes_on_with_more_room(f
 def test_full_disk_is_said_as_such():
     import tensorflow as tf
 
-    from trainer import storage
+    from trainer.saving import storage
 
     error = tf.errors.ResourceExhaustedError(None, None, "/d/ckpt-5.data; No space left on device")
     assert "the disk is full" in storage.explain(error, "write the checkpoint /d/ckpt-5")
@@ -189,7 +189,7 @@ def test_full_disk_is_said_as_such():
 def test_what_may_pass_is_tried_again_and_what_may_not_is_told_at_once():
     import tensorflow as tf
 
-    from trainer import storage
+    from trainer.saving import storage
 
     calls = []
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from trainer import strategy
-from trainer.cluster import Cluster
+from trainer.replicas.cluster import Cluster
 from trainer.settings import Settings
-from trainer.strategy import Devices
+from trainer.strategies import strategy
+from trainer.strategies.strategy import Devices
 
 ONE, FOUR = Devices("CPU", ("/cpu:0",)), Devices("GPU", tuple(f"/gpu:{i}" for i in range(4)))
 WORKERS = {"chief": ["a:1"], "worker": ["b:1"]}

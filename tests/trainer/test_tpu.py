@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from trainer import tpu
+from trainer.strategies import tpu
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import socket
 import threading
 
-from trainer.cluster import Cluster
-from trainer.watchdog import FIRST, Watchdog
+from trainer.replicas.cluster import Cluster
+from trainer.replicas.watchdog import FIRST, Watchdog
 
 HANG_S = 120
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import yours
-from trainer.pipeline import Pipeline
+from trainer.input.pipeline import Pipeline
 from trainer.report.console import Console, Rate, format_values
 from trainer.report.tensorboard import TensorBoard, confusion_matrix
 from trainer.report.tuning import Tuning

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from trainer import curves
+from trainer.saving import curves
 
 SHOWN_EXAMPLES = 2000  # how many validation examples the confusion matrix counts
 CELL = 16  # pixels of a cell of the confusion matrix

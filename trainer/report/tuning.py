@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping
 
-from trainer.sources import DataError
+from trainer.input.sources import DataError
 
 
 class Tuning:

@@ -6,7 +6,7 @@ Shuffling, sharding, batching, repeating and resuming are pipeline.py's and need
 
 import tensorflow as tf
 
-from trainer.sources import Source, tfrecords
+from trainer.input.sources import Source, tfrecords
 
 DATA_DIR = "data/digits"  # what --data_dir is where it isn't given
 CLASS_NAMES = [str(digit) for digit in range(10)]

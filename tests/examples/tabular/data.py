@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from trainer.sources import Source, lines
+from trainer.input.sources import Source, lines
 
 DATA_DIR = "tabular"
 COLUMNS = 30

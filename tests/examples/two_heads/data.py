@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from trainer.sources import Source, tfrecords
+from trainer.input.sources import Source, tfrecords
 
 
 def records(split: str, data_dir: str) -> Source | None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from trainer.pipeline import Share
-from trainer.state import State
+from trainer.input.pipeline import Share
+from trainer.saving.state import State
 
 EVERY = 10  # steps of an evaluation between two looks at whether somebody was told to stop
 SLOW = 1.5  # times the others' median from which a worker is named

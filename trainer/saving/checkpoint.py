@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from trainer import folders, storage
 from trainer.loop import Loop
-from trainer.state import State
+from trainer.saving import folders, storage
+from trainer.saving.state import State
 
 OTHER_JOB, NOTHING = -2, -1
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"

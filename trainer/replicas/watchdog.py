@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from trainer import lookout
-from trainer.cluster import Cluster
+from trainer.replicas import lookout
+from trainer.replicas.cluster import Cluster
 
 FIRST = 10  # times the time-out: what a first wait of its kind may take, which is traced and compiled
 PATIENT = ("save",)  # the chief writes a checkpoint, however large: the others wait as long as it is there

@@ -6,10 +6,10 @@ import os
 
 import tensorflow as tf
 
-from trainer import tpu
-from trainer.cluster import Cluster, stand_in
-from trainer.pipeline import Share
+from trainer.input.pipeline import Share
+from trainer.replicas.cluster import Cluster, stand_in
 from trainer.settings import Settings
+from trainer.strategies import tpu
 
 
 class StrategyError(Exception):
@@ -149,7 +149,7 @@ def make_strategy(settings: Settings, cluster: Cluster, devices: Devices) -> tf.
 
 def _parameter_server(settings: Settings, cluster: Cluster) -> tf.distribute.Strategy:
     """The chief's strategy; workers and parameter servers run server.py."""
-    from trainer import lookout
+    from trainer.replicas import lookout
 
     addresses = {role: hosts for role, hosts in cluster.addresses.items() if role in ("chief", "worker", "ps")}
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(

@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from trainer.input.pipeline import Share
 from trainer.loop import Loop
-from trainer.pipeline import Share
 
 
 def variables_of(loop: Loop) -> dict[str, tf.Variable]:

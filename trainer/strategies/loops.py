@@ -5,12 +5,12 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from trainer.cluster import stand_in
+from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
-from trainer.pipeline import Pipeline
+from trainer.replicas.cluster import stand_in
 from trainer.settings import Settings
-from trainer.strategy import StrategyError
-from trainer.tpu import TPUError, check_static
+from trainer.strategies.strategy import StrategyError
+from trainer.strategies.tpu import TPUError, check_static
 from trainer.update import shares_variables, updates_by_step
 
 
@@ -32,11 +32,11 @@ def make_loop(
             "SGD or another without it"
         )
     if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
-        from trainer.central import CentralLoop
+        from trainer.strategies.central import CentralLoop
 
         return CentralLoop(model, strategy, pipeline, jit=settings.jit)
     if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
-        from trainer.asynchronous import AsynchronousLoop
+        from trainer.strategies.asynchronous import AsynchronousLoop
 
         return AsynchronousLoop(model, strategy, pipeline, settings=settings).evaluate_with(build)
     if isinstance(strategy, tf.distribute.TPUStrategy) or stand_in()[0] == "tpu":

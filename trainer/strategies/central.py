@@ -9,8 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.captured import Captured, Step
 from trainer.loop import EXTRAS, Loop, plainly, statistics
+from trainer.strategies.captured import Captured, Step
 
 
 class CentralLoop(Loop):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-from trainer import lookout
-from trainer.cluster import Cluster
+from trainer.replicas import lookout
+from trainer.replicas.cluster import Cluster
 from trainer.report import Console
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import sources, tolerate
+from trainer.input import sources, tolerate
+from trainer.input.sources import DataError
+from trainer.input.split import Split
+from trainer.input.tolerate import BadRecords
 from trainer.settings import Settings
-from trainer.sources import DataError
-from trainer.split import Split
-from trainer.tolerate import BadRecords
 
 AUTOTUNE = tf.data.AUTOTUNE
 

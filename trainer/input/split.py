@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import sources, tolerate
-from trainer.sources import DataError
-from trainer.tolerate import BadRecords
+from trainer.input import sources, tolerate
+from trainer.input.sources import DataError
+from trainer.input.tolerate import BadRecords
 
 CACHE_BYTES = 256 << 20
 AUTOTUNE = tf.data.AUTOTUNE

@@ -13,10 +13,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer.captured import Captured, Step
+from trainer.input.pipeline import Pipeline
 from trainer.loop import EXTRAS, Loop, plainly
-from trainer.pipeline import Pipeline
 from trainer.settings import Settings
+from trainer.strategies.captured import Captured, Step
 
 AHEAD = 2  # steps handed out for each worker: one being made, one that waits
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.sources import DataError, Files, Source, first_line
+from trainer.input.sources import DataError, Files, Source, first_line
 
 
 @dataclasses.dataclass

@@ -1,0 +1,1 @@
+"""The input around data.py: records, their decoding, and which examples each step sees."""

@@ -1,0 +1,1 @@
+"""What outlives the process: checkpoints, the job's folders and curves, and storage that misbehaves."""
