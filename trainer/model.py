@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 class Hyperparameters(BaseModel):
     """The flags of this model. Standard library and pydantic only: they are read before TensorFlow is."""
 
-    width: int = Field(32, ge=1, le=1024, description="filters of the first convolution")
+    width: int = Field(20, ge=1, le=1024, description="filters of the first convolution")
     dropout: float = Field(0.3, ge=0, lt=1, description="share of the features dropped before the last layer")
 
 

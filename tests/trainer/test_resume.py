@@ -72,7 +72,7 @@ def test_another_job_s_checkpoint_is_one_sentence_saying_what_differs(forks, who
     other = forks.start([*EVERY_6, f"--job_dir={tmp_path}", "--batch_size=64", "--width=8"], tmp_path / "log.txt")
     assert other.wait() == 2
     (said,) = [line for line in other.text.splitlines() if line.startswith("ERROR")]
-    assert "--batch_size was 32, is 64" in said and "--width was 32, is 8" in said and "--fresh" in said
+    assert "--batch_size was 32, is 64" in said and "--width was 20, is 8" in said and "--fresh" in said
 
 
 def test_fresh_sets_aside_and_says_where_and_changed_flags_are_listed(forks, tmp_path):
