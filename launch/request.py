@@ -11,6 +11,7 @@ from typing import Any
 
 from launch import project, spec, vertex
 from launch.errors import LaunchError
+from launch.spec import api
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +58,7 @@ def make(
     web_access: bool = False,
 ) -> Request:
     """The request for a job file that validate found fine. `labels` come on top of the file's and our own."""
-    custom, tuning = spec.api_types()
+    custom, tuning = api.types()
     message = tuning if job.kind == "tuning" else custom
     body = _plain(job.data, message.DESCRIPTOR)
     inner = body["trialJobSpec"] if job.kind == "tuning" else body

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from launch import project, request, spec, validate, vertex
 from launch.errors import LaunchError
+from launch.spec import api
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +78,7 @@ def _labels(pairs: list[str]) -> dict[str, str]:
     labels = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
-        if not spec.label_fits(key, value):
+        if not api.label_fits(key, value):
             alphabet = "a-z, 0-9, _ and -, at most 63 each, KEY beginning with a letter"
             raise LaunchError(f"--label {pair} came. Expected: KEY=VALUE of {alphabet}")
         labels[key] = value

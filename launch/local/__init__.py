@@ -1,6 +1,6 @@
 """`launch local FILE [-- trainer args]`: every replica of a job file on this machine, as Vertex AI would run it.
 
-In the order in which things happen: launch/spec.py reads, plan says who runs what, environment and rules what Vertex AI
+In the order in which things happen: launch/spec reads, plan says who runs what, environment and rules what Vertex AI
 would give and do, processes or containers start replicas, supervisor sees the job through, stream shows it.
 """
 

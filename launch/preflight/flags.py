@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 from launch.preflight.job import Job
-from launch.preflight.job import flags as parsed
 from launch.project import ROOT
 
 
@@ -32,7 +31,7 @@ class Flags:
 
 def of_job(job: Job) -> Flags:
     """The flags of the chief."""
-    return Flags(parsed(job.trainers[0].args) if job.trainers else {}, defaults())
+    return Flags(job.trainers[0].flags if job.trainers else {}, defaults())
 
 
 @functools.cache

@@ -45,7 +45,7 @@ class Job:
     @property
     def devices(self) -> int:
         """Replicas that share a global batch; 1 under parameter servers, where each worker takes its own."""
-        from launch.validate.flags import replicas_in_sync
+        from launch.spec.strategy import replicas_in_sync
 
         return replicas_in_sync(self.file) or 1
 
@@ -86,21 +86,7 @@ class Job:
         for pool in self.pools:
             for package in dig(pool.package, "packageUris", kind=list, default=[]):
                 yield "read", str(package)
-            for flag, value in flags(pool.args).items():
+            for flag, value in pool.flags.items():
                 yield ("write" if flag in WRITTEN else "read"), value
             for entry in dig(pool.container or pool.package, "env", kind=list, default=[]):
                 yield "read", str(dig(entry, "value", kind=str, default=""))
-
-
-def flags(args: list[str]) -> dict[str, str]:
-    """`--flag=value`, `--flag value` and `--flag` alone ("true") as a table; the later wins, as in the trainer."""
-    found, i = {}, 0
-    while i < len(args):
-        name, equals, value = args[i].removeprefix("--").partition("=")
-        if args[i].startswith("--"):
-            if not equals and i + 1 < len(args) and not args[i + 1].startswith("--"):
-                i += 1
-                equals, value = "=", args[i]
-            found[name] = value if equals else "true"
-        i += 1
-    return found

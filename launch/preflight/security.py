@@ -7,7 +7,7 @@ from launch.checks import Check
 from launch.preflight import packages
 from launch.preflight.cloud import Cloud, Trouble
 from launch.preflight.iam import number
-from launch.preflight.job import Job, flags
+from launch.preflight.job import Job
 from launch.preflight.perimeters import Perimeter, changed, perimeters
 from launch.preflight.probe import Probe
 from launch.preflight.registry import parsed
@@ -96,7 +96,7 @@ def egress(job: Job, inside: Perimeter) -> Iterator[Check]:
             needs.append("Google's Reduction Server image, which is in a project outside (an egress rule allows it)")
         if pool.package:
             needs.append("a package index, if the Python package has dependencies that the image lacks")
-        for flag, value in flags(pool.args).items():
+        for flag, value in pool.flags.items():
             if re.match(r"(https?|s3|ftp)://", value):
                 needs.append(f"--{flag}={value}")
     if needs:

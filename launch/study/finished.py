@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from launch import parse
 from launch.errors import LaunchError
+from launch.spec import parse
 from launch.study.narrow import Trial
 
 KEPT = (

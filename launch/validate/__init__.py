@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from launch import project, spec
-from launch.document import MAX_FINDINGS, EnoughError, Finding, UnreadableError
+from launch.spec.document import MAX_FINDINGS, EnoughError, Finding, UnreadableError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """The trainer's flags in job files, asked of the trainer itself: `python -m trainer.settings --check`.
 
 launch/ imports nothing of trainer/, so a subprocess answers for all files at once; it needs no TensorFlow.
-The parameters of a study are flags too: the ends of each range, and each value of a list, are tried.
+The parameters of a study are flags too (tried.py).
 """
 
 import contextlib
@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from launch import project, spec
-from launch.document import EnoughError, Path, show
-from launch.spec import dig
+from launch.spec import dig, strategy
+from launch.spec.document import EnoughError, Path, show
+from launch.validate import tried
 
 HANG_S = 60  # the answer takes about 0.3 s; this only keeps a broken model.py from holding the desk
 MAX_ARGS = 1000  # the trainer has some 50 flags
@@ -95,8 +96,8 @@ def _finish(process: subprocess.Popen) -> tuple[Any, str]:
 
 
 def _questions(job: spec.JobFile) -> Iterator[_Question]:
-    replicas = replicas_in_sync(job)
-    study = list(_study_flags(job))
+    replicas = strategy.replicas_in_sync(job)
+    study = list(tried.flags(job))
     if len(study) > MAX_TRIED:
         came = f"{len(study)} values in a study"
         _note_too_many(job, ("studySpec", "parameters"), came, f"at most {MAX_TRIED}, so that each can be tried")
@@ -114,78 +115,6 @@ def _questions(job: spec.JobFile) -> Iterator[_Question]:
         yield _Question(job, base, replicas, places, pool.args_path)
         for path, flag in study if pool.index == 0 else ():
             yield _Question(job, [*base, flag], replicas, [*places, path], path, only_from=len(base))
-
-
-def strategy(job: spec.JobFile) -> str:
-    """The strategy of the file: --strategy of its chief, or what `auto` will take for this shape."""
-    pools = job.pools
-    chosen = flag(pools[0].args, "strategy") if pools else None
-    if chosen and chosen != "auto":
-        return chosen
-    roles = {pool.role for pool in pools if pool.replicas > 0}
-    if pools and pools[0].architecture == "tpu":
-        return "tpu"
-    if "ps" in roles:
-        return "parameter_server"
-    if "worker" in roles:
-        return "multi_worker"
-    return "mirrored" if pools and pools[0].devices > 1 else "one_device"
-
-
-def replicas_in_sync(job: spec.JobFile) -> int | None:
-    """The number of replicas that the global batch is cut into; None where each worker takes its own."""
-    pools = [pool for pool in job.pools if pool.role in ("chief", "worker")]
-    chosen = strategy(job)
-    if not pools or chosen == "parameter_server":
-        return None
-    if chosen == "one_device":
-        return 1
-    if chosen != "multi_worker":
-        pools = pools[:1]
-    count = sum(min(pool.replicas, 10_000) * max(1, min(pool.devices, 10_000)) for pool in pools)
-    return max(1, count)
-
-
-def flag(args: Sequence[str], name: str) -> str | None:
-    """The value of `--name` in arguments (`--name=value` or `--name value`); the later one wins."""
-    found = None
-    for place, arg in enumerate(args):
-        if arg.startswith(f"--{name}="):
-            found = arg.partition("=")[2]
-        elif arg == f"--{name}":
-            following = args[place + 1] if place + 1 < len(args) else ""
-            found = "true" if not following or following.startswith("--") else following
-    return found
-
-
-def _study_flags(job: spec.JobFile) -> Iterator[tuple[Path, str]]:
-    """(place, `--parameter=value`) for the ends and the values of every parameter, conditional ones too."""
-    todo = [(("studySpec", "parameters"), dig(job.study, "parameters", kind=list, default=[]))]
-    while todo:
-        base, entries = todo.pop()
-        for place, entry in enumerate(entries):
-            path = (*base, place)
-            if base[-1] == "conditionalParameterSpecs":
-                entry, path = dig(entry, "parameterSpec", kind=dict, default={}), (*path, "parameterSpec")
-            name = dig(entry, "parameterId", kind=str, default="")
-            if not name:
-                continue
-            for value_path, value in _values(entry):
-                yield (*path, *value_path), f"--{name}={value}"
-            children = dig(entry, "conditionalParameterSpecs", kind=list, default=[])
-            todo.append(((*path, "conditionalParameterSpecs"), children))
-
-
-def _values(entry: dict) -> Iterator[tuple[Path, Any]]:
-    for kind in ("doubleValueSpec", "integerValueSpec"):
-        for end in ("minValue", "maxValue"):
-            value = dig(entry, kind, end, kind=object, default=None)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                yield (kind, end), value
-    for kind in ("discreteValueSpec", "categoricalValueSpec"):
-        for place, value in enumerate(dig(entry, kind, "values", kind=list, default=[])):
-            if isinstance(value, int | float | str) and not isinstance(value, bool):
-                yield (kind, "values", place), value
 
 
 def _note(question: _Question, problems: list[dict]) -> None:
@@ -223,7 +152,7 @@ def _check_metric(job: spec.JobFile, default: str) -> None:
     pools = job.pools
     if not pools or not pools[0].runs_trainer:
         return
-    reported = flag(pools[0].args, "hypertune_metric") or default
+    reported = pools[0].flags.get("hypertune_metric") or default
     for place, metric in enumerate(dig(job.study, "metrics", kind=list, default=[])):
         name = dig(metric, "metricId", kind=str, default="")
         if name and name != reported:

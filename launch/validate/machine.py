@@ -3,8 +3,8 @@
 import difflib
 
 from launch import machines
-from launch.document import Document
 from launch.spec import Pool, dig
+from launch.spec.document import Document
 
 _TABLE = "a machine that Vertex AI has added since is one line in launch/machines.json"
 

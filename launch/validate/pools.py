@@ -3,8 +3,8 @@
 import re
 
 from launch import machines, spec
-from launch.document import Document
 from launch.spec import Pool, dig
+from launch.spec.document import Document
 from launch.validate import machine
 
 MAX_POOLS = 4
@@ -102,10 +102,8 @@ def _reducers(job: spec.JobFile, pools: list[Pool]) -> None:
             job.document.find(accelerator, "a reducer with an accelerator", "a CPU machine", fix)
         if not any(other.architecture == "gpu" for other in pools if other.role in ("chief", "worker")):
             job.document.find(path, "Reduction Server without GPU workers", "a chief and workers with GPUs")
-        from launch.validate import flags
-
         chief = pools[0]
-        if chief.runs_trainer and flags.flag(chief.args, "communication") != "nccl":
+        if chief.runs_trainer and chief.flags.get("communication") != "nccl":
             fix = "add --communication=nccl to the args of the chief and the workers"
             job.document.find(chief.args_path, "Reduction Server without NCCL", "--communication=nccl", fix, key=True)
 

@@ -3,8 +3,7 @@
 import re
 
 from launch import machines, spec
-from launch.spec import dig
-from launch.validate import flags
+from launch.spec import dig, strategy
 
 WEEK_S = 7 * 86_400
 FLEX_GPUS = ("NVIDIA_L4", "A100", "H100", "H200", "B200")  # parts of the accelerators' names
@@ -16,10 +15,10 @@ def check(job: spec.JobFile) -> None:
     _times(job)
     _restarts(job)
     _reservations(job)
-    strategy = dig(job.scheduling, "strategy", kind=str, default="")
-    if strategy == "SPOT":
+    chosen = dig(job.scheduling, "strategy", kind=str, default="")
+    if chosen == "SPOT":
         _spot(job)
-    if strategy == "FLEX_START":
+    if chosen == "FLEX_START":
         _flex_start(job)
     elif "maxWaitDuration" in job.scheduling:
         path = _at(job, "maxWaitDuration")
@@ -47,7 +46,7 @@ def _times(job: spec.JobFile) -> None:
 def _restarts(job: spec.JobFile) -> None:
     restart = job.scheduling.get("restartJobOnWorkerRestart") is True
     workers = [pool for pool in job.pools if pool.role == "worker" and pool.replicas > 0 and pool.runs_trainer]
-    if workers and not restart and flags.strategy(job) == "multi_worker":
+    if workers and not restart and strategy.of(job) == "multi_worker":
         path = _at(job, "restartJobOnWorkerRestart") if job.scheduling else job.prefix
         expected = "true: a restarted worker can't join the others of a MultiWorkerMirroredStrategy again"
         fix = "add restartJobOnWorkerRestart: true under scheduling; the trainer goes on from its last checkpoint"
@@ -63,7 +62,7 @@ def _restarts(job: spec.JobFile) -> None:
 def _spot(job: spec.JobFile) -> None:
     path = _at(job, "strategy")
     chief = job.pools[0] if job.pools else None
-    folders = [flags.flag(chief.args, name) for name in ("checkpoint_dir", "job_dir")] if chief else []
+    folders = [chief.flags.get(name) for name in ("checkpoint_dir", "job_dir")] if chief else []
     kept = any(folder and folder.startswith(("gs://", "/gcs/")) for folder in folders)
     if "baseOutputDirectory" not in job.job and not kept:
         fix = "add baseOutputDirectory with outputUriPrefix: gs://${BUCKET}/${NAME}/${JOB}"

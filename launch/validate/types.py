@@ -2,25 +2,19 @@
 
 gcloud sends unknown and misspelt fields on without a word, and the types' own parser stops at the first one.
 So the file is walked along the types' descriptors, every value is given to that parser, and its place is kept.
-Which fields are required or only answered (state, trials) is read from the docstrings that Google generates
-from the API's field annotations.
 """
 
 import difflib
-import functools
-import re
-import sys
 from typing import Any
 
 from google.protobuf import json_format, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from launch import spec
-from launch.document import Document, Path, show
+from launch.spec import api
+from launch.spec.document import Document, Path, show
+from launch.validate import fields
 
-_WHOLE = {FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64}
-_REAL = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
-_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400, "w": 604800}
 _BROKEN = (json_format.Error, ValueError, TypeError, AttributeError, OverflowError)
 # Given by `submit` (and by gcloud's flags), so a file may leave it out.
 _GIVEN_LATER = {"displayName"}
@@ -34,7 +28,7 @@ _ELSEWHERE = {
 
 def check(job: spec.JobFile) -> None:
     """Note every place where the API's types, or their documentation, refuse the file."""
-    custom, tuning = spec.api_types()
+    custom, tuning = api.types()
     message = tuning if job.kind == "tuning" else custom
     before = len(job.document.findings)
     _Walk(job.document, message.DESCRIPTOR).message(message.DESCRIPTOR, job.data, ())
@@ -55,14 +49,14 @@ class _Walk:
 
     def message(self, kind: Descriptor, data: Any, path: Path) -> None:
         if not isinstance(data, dict):
-            fields = ", ".join(field.json_name for field in kind.fields[:8])
-            self.document.find(path, f"{show(path)}: {_short(data)}", f"a mapping with fields such as {fields}")
+            names = ", ".join(field.json_name for field in kind.fields[:8])
+            self.document.find(path, f"{show(path)}: {_short(data)}", f"a mapping with fields such as {names}")
             return
-        fields = {field.json_name: field for field in kind.fields}
-        notes = _notes(kind.full_name)
+        known = {field.json_name: field for field in kind.fields}
+        notes = fields.notes(kind.full_name)
         came = set()
         for key, value in data.items():
-            field = fields.get(key) or self._unknown(kind, key, (*path, key))
+            field = known.get(key) or self._unknown(kind, key, (*path, key))
             if field is None:
                 continue
             came.add(field.json_name)
@@ -80,15 +74,15 @@ class _Walk:
 
     def _unknown(self, kind: Descriptor, key: str, path: Path) -> FieldDescriptor | None:
         """Note a key that isn't a field of `kind`; the field that was probably meant, if any."""
-        fields = {field.json_name: field for field in kind.fields}
+        known = {field.json_name: field for field in kind.fields}
         if key in kind.fields_by_name:
             field = kind.fields_by_name[key]
             expected = f"{field.json_name}: gcloud takes camelCase only"
             self.document.find(path, f"{show(path)}", expected, f"write {field.json_name}", key=True)
             return field
-        lower = {name.lower(): name for name in fields}
+        lower = {name.lower(): name for name in known}
         near = difflib.get_close_matches(key.replace("_", "").lower(), lower, n=1, cutoff=0.75)
-        where = [place for place in _places(self.root).get(key, ()) if place]
+        where = [place for place in fields.places(self.root).get(key, ()) if place]
         if key in _ELSEWHERE and not path[:-1]:
             self.document.find(
                 path, f"{key}, which isn't a field of a {kind.name}", "its own fields only", _ELSEWHERE[key], key=True
@@ -97,9 +91,9 @@ class _Walk:
             name = lower[near[0]]
             expected = f"{name}"
             self.document.find(path, f"{show(path)}: no such field of {kind.name}", expected, f"write {name}", key=True)
-            return fields[name]
+            return known[name]
         else:
-            expected = f"one of {', '.join(sorted(fields))}"
+            expected = f"one of {', '.join(sorted(known))}"
             fix = f"{key} belongs in {where[0]}" if where else ""
             self.document.find(path, f"{show(path)}: no such field of {kind.name}", expected, fix, key=True)
         return None
@@ -117,13 +111,14 @@ class _Walk:
 
     def _field(self, field: FieldDescriptor, value: Any, path: Path) -> None:
         if value is None:
-            self.document.find(path, f"{show(path)} without a value", _wanted(field), "give it one or remove the line")
+            came = f"{show(path)} without a value"
+            self.document.find(path, came, fields.wanted(field), "give it one or remove the line")
         elif field.message_type is not None and field.message_type.GetOptions().map_entry:
             self._map(field, value, path)
         elif field.is_repeated:
             if not isinstance(value, list):
                 came = f"{show(path)}: {_short(value)}"
-                self.document.find(path, came, f"a list of {_wanted(field)}", "begin each entry with a dash")
+                self.document.find(path, came, f"a list of {fields.wanted(field)}", "begin each entry with a dash")
                 return
             for place, entry in enumerate(value):
                 self._one(field, entry, (*path, place))
@@ -149,8 +144,8 @@ class _Walk:
     def _leaf(self, field: FieldDescriptor, value: Any, path: Path) -> None:
         trial = message_factory.GetMessageClass(field.containing_type)()
         given = [value] if field.is_repeated else value
-        quoted = isinstance(value, str) and field.cpp_type in _WHOLE | _REAL
-        if quoted and field.cpp_type in _REAL and path in self.document.plain:
+        quoted = isinstance(value, str) and field.cpp_type in fields.WHOLE | fields.REAL
+        if quoted and field.cpp_type in fields.REAL and path in self.document.plain:
             quoted = False  # 1e-4 is text to YAML 1.1, and a number to everybody else
         if field.enum_type is not None and not isinstance(value, str):
             quoted = True
@@ -160,7 +155,7 @@ class _Walk:
             quoted = True
         if quoted:
             came = f"{show(path)}: {_short(value)}"
-            self.document.find(path, came, _wanted(field), _fix(field, value))
+            self.document.find(path, came, fields.wanted(field), fields.fix(field, value))
 
 
 def _short(value: Any) -> str:
@@ -171,79 +166,3 @@ def _short(value: Any) -> str:
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()}"
     return f"the text {value[:60]!r}" if isinstance(value, str) else f"the number {str(value)[:60]}"
-
-
-def _wanted(field: FieldDescriptor) -> str:
-    if field.enum_type is not None:
-        return f"one of {', '.join(_names(field))}"
-    if field.message_type is not None:
-        if field.message_type.full_name == "google.protobuf.Duration":
-            return "a time in seconds with the unit, such as 3600s"
-        return f"a mapping ({field.message_type.name})"
-    if field.cpp_type in _WHOLE:
-        return "a whole number, without quotes"
-    if field.cpp_type in _REAL:
-        return "a number, without quotes"
-    return "true or false" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "text"
-
-
-def _names(field: FieldDescriptor) -> list[str]:
-    return [value.name for value in field.enum_type.values if not value.name.endswith("_UNSPECIFIED")]
-
-
-def _fix(field: FieldDescriptor, value: Any) -> str:
-    """What to write instead, where it can be told."""
-    if field.enum_type is not None:
-        upper = re.sub(r"[\s-]+", "_", str(value).strip()).upper()
-        near = difflib.get_close_matches(upper, _names(field), n=1)
-        return f"write {near[0]}" if near else ""
-    if field.message_type is not None and field.message_type.name == "Duration":
-        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)", str(value).strip().lower())
-        unit = match and re.sub(r"(second|minute|hour|day|week)s?$", lambda m: m[1][0], match[2])
-        if match and (unit or "s") in _UNITS:
-            return f"write {float(match[1]) * _UNITS[unit or 's']:g}s".replace("e+", "e")
-        return ""
-    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and not isinstance(value, dict | list | None):
-        text = str(value).lower() if isinstance(value, bool) else str(value)[:60]
-        return f'write "{text}" in quotes'
-    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value.strip()) and len(value) < 20:
-        return f"write {value.strip()}"
-    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL and str(value).lower() in ("true", "false"):
-        return f"write {str(value).lower()}"
-    return ""
-
-
-@functools.cache
-def _places(root: Descriptor) -> dict[str, list[str]]:
-    """field -> where in the file it belongs, such as `workerPoolSpecs[].machineSpec`."""
-    found: dict[str, list[str]] = {}
-    todo, seen = [(root, "")], set()
-    while todo:
-        kind, place = todo.pop(0)
-        if kind.full_name in seen or kind.full_name.startswith("google.protobuf."):
-            continue
-        seen.add(kind.full_name)
-        notes = _notes(kind.full_name)
-        for field in kind.fields:
-            if notes.get(field.name) == "Output only":
-                continue
-            found.setdefault(field.json_name, []).append(place)
-            if field.message_type is not None:
-                step = f"{place}.{field.json_name}".lstrip(".") + ("[]" if field.is_repeated else "")
-                todo.append((field.message_type, step))
-    return found
-
-
-@functools.cache
-def _notes(full_name: str) -> dict[str, str]:
-    """field -> `Required` or `Output only`, where the API's documentation of the field begins so."""
-    top, *nested = full_name.removeprefix("google.cloud.aiplatform.v1.").split(".")
-    for name, module in list(sys.modules.items()):
-        if name.startswith("google.cloud.aiplatform_v1.types.") and hasattr(module, top):
-            cls = getattr(module, top)
-            for part in nested:
-                cls = getattr(cls, part, None)
-            pattern = r"^\s+(\w+) \([^\n]*\):\n\s+(Required|Output\s+only)\b"
-            found = re.findall(pattern, getattr(cls, "__doc__", None) or "", re.MULTILINE)
-            return {field: " ".join(note.split()) for field, note in found}
-    return {}

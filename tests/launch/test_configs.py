@@ -6,6 +6,7 @@ import pytest
 from google.protobuf import json_format
 
 from launch import spec
+from launch.spec import api
 from tests.shipped import CONFIGS
 
 
@@ -17,7 +18,7 @@ def test_all_fourteen_are_there():
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_is_what_the_api_takes(path: pathlib.Path):
     job = spec.read(str(path), {})
-    custom, tuning = spec.api_types()
+    custom, tuning = api.types()
     assert job.document.findings == []
     assert job.kind == ("tuning" if path.stem.startswith("tune") else "custom")
     json_format.ParseDict(job.data, tuning() if job.kind == "tuning" else custom())

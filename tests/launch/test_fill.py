@@ -6,9 +6,10 @@ import pytest
 import yaml
 from google.protobuf import json_format
 
-from launch import fill, spec
+from launch import fill
 from launch.__main__ import main
 from launch.errors import LaunchError
+from launch.spec import api
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VALUES = {"PROJECT": "p", "REGION": "r", "BUCKET": "b", "NAME": "digits", "JOB": "digits-1", "IMAGE": "r/p/i@sha256:1"}
@@ -23,7 +24,7 @@ def environment(monkeypatch):
 
 def test_it_is_what_the_api_takes_with_the_arguments_added_last():
     given = yaml.safe_load(fill.filled(str(ROOT / "configs/cpu.yaml"), VALUES | EMPTY, ["--epochs=1"]))
-    job = spec.api_types()[0]()
+    job = api.types()[0]()
     json_format.ParseDict(given, job)
     [pool] = job.worker_pool_specs
     assert pool.container_spec.image_uri == "r/p/i@sha256:1"

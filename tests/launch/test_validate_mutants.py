@@ -8,7 +8,8 @@ import pytest
 from google.protobuf import json_format
 
 from launch import project, spec, validate
-from launch.document import MAX_FINDINGS, UnreadableError
+from launch.spec import api
+from launch.spec.document import MAX_FINDINGS, UnreadableError
 from tests.launch.mutants import mutant
 from tests.shipped import CONFIGS
 
@@ -17,7 +18,7 @@ HANG_S = 2.0  # processor time of one file, so that a busy machine can't fail it
 
 def refused(data: dict) -> bool:
     """Whether the API's own types take it neither as a job nor as a study."""
-    for message in spec.api_types():
+    for message in api.types():
         try:
             json_format.ParseDict(data, message())
             return False

@@ -81,3 +81,15 @@ def show(path: Path) -> str:
     """`("workerPoolSpecs", 0, "args")` -> `workerPoolSpecs[0].args`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.lstrip(".") or "the file"
+
+
+def dig(data: Any, *path: str | int, kind: type, default: Any) -> Any:
+    """The value at `path` if it is there and of the type `kind` (true isn't a number), else `default`."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return default
+    if isinstance(data, bool) and kind is not bool:
+        return default
+    return data if isinstance(data, kind) else default
