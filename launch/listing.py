@@ -4,7 +4,7 @@ import argparse
 import json
 
 from launch import vertex
-from launch.logs import parse_time
+from launch.vertex.logs import parse_time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ import sys
 import tarfile
 import tempfile
 
-from launch import project
+from launch import project, remembered
 from launch.errors import LaunchError
 
 # What the sdist is made of; README.md is named in no metadata and left out.
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         raise LaunchError(f"the package can't be sent: {project.missing(lacking)}")
     name = f"packages/{values.get('NAME', 'trainyard')}/{content_hash(sdist)[:16]}/{sdist.name}"
     uri, new = upload(sdist, values["BUCKET"], name, values["PROJECT"])
-    project.remember("package.json", {"uri": uri})
+    remembered.write("package.json", {"uri": uri})
     print(f"{'sent' if new else 'there already:'} {uri}")
     print("  run it   make submit CONFIG=python_package")
     return 0

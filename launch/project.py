@@ -8,19 +8,16 @@ missing then is asked of gcloud's own configuration (PROJECT and REGION), by the
 
 import dataclasses
 import datetime
-import json
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 
+from launch import gcloud, remembered
 from launch.errors import LaunchError
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ENV_FILE = ROOT / "project.env"
-CACHE = ROOT / ".cache"  # what was built, packaged and submitted last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,9 +88,9 @@ def read_env(file: pathlib.Path) -> dict[str, str]:
     return values
 
 
-def settings(root: pathlib.Path | None = None) -> dict[str, str]:
+def settings() -> dict[str, str]:
     """The settings that have a value, from project.env and the environment; see above for which wins."""
-    written = read_env(ENV_FILE if root is None or root == ROOT else root / "project.env")
+    written = read_env(ENV_FILE)
     environment = {name: os.environ[name] for name in KNOWN if name in os.environ}
     by_make = "MAKELEVEL" in os.environ
     merged = {**written, **environment} if by_make else {**environment, **written}
@@ -121,15 +118,15 @@ def variables(file: str, given: Mapping[str, str] | None = None, *, ask_gcloud: 
     """
     values = {**settings(), **(given or {})}
     if ask_gcloud and not (values.get("PROJECT") and values.get("REGION")):
-        values = {**gcloud_settings(), **values}
+        values = {**gcloud.settings(), **values}
     for name, known in KNOWN.items():
         if known.optional:
             values.setdefault(name, "")
     if values.get("NAME"):
         values.setdefault("JOB", job_name(values["NAME"], file))
-    if "IMAGE" not in values and (built := last_image()):
-        values["IMAGE"] = image_reference(built)
-    if "PACKAGE" not in values and (package := _cache("package.json")):
+    if "IMAGE" not in values and (built := remembered.last_image()):
+        values["IMAGE"] = remembered.image_reference(built)
+    if "PACKAGE" not in values and (package := remembered.read("package.json")):
         values["PACKAGE"] = package.get("uri", "")
     return {name: value for name, value in values.items() if value or (name in KNOWN and KNOWN[name].optional)}
 
@@ -142,68 +139,8 @@ def job_name(name: str, file: str) -> str:
     return f"{clean[:47]}-{when}"
 
 
-def last_image(root: pathlib.Path | None = None) -> dict[str, str]:
-    """What `make build-*` made last: {"architecture", "image", "digest" (after push, else None)}; {} if nothing."""
-    return _cache("image.json", root)
-
-
-def image_reference(built: Mapping[str, str | None]) -> str:
-    """The image by digest where it has been pushed, else by tag."""
-    image = built.get("image") or ""
-    digest = built.get("digest")
-    if not digest:
-        return image
-    repository = image.rsplit(":", 1)[0] if ":" in image.rpartition("/")[2] else image
-    return f"{repository}@{digest}"
-
-
-def _folder(root: pathlib.Path | None) -> pathlib.Path:
-    return CACHE if root is None or root == ROOT else root / ".cache"
-
-
-def _cache(name: str, root: pathlib.Path | None = None) -> dict:
-    file = _folder(root) / name
-    try:
-        data = json.loads(file.read_text())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise LaunchError(f"{file}: can't be read ({error}). Fix: remove it and build or package again") from error
-    return data if isinstance(data, dict) else {}
-
-
-def gcloud_settings() -> dict[str, str]:
-    """PROJECT and REGION as gcloud's own configuration has them; {} without gcloud."""
-    gcloud = shutil.which("gcloud")
-    if not gcloud:
-        return {}
-    command = [gcloud, "config", "list", "--format=json", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    try:
-        config = json.loads(done.stdout or "{}")
-    except ValueError:
-        return {}
-    region = (config.get("ai") or {}).get("region") or (config.get("compute") or {}).get("region")
-    found = {"PROJECT": (config.get("core") or {}).get("project"), "REGION": region}
-    return {name: value for name, value in found.items() if value}
-
-
 def missing(names: Iterable[str]) -> str:
     """The one sentence that names what has no value and how to give it one."""
     names = sorted(set(names))
     parts = [f"{name} ({KNOWN[name].meaning}; {KNOWN[name].how})" for name in names]
     return f"no value for {', '.join(parts)}."
-
-
-def remember(name: str, data: dict, root: pathlib.Path | None = None) -> None:
-    """Write `.cache/NAME` of this project (or of the one in `root`), whole or not at all."""
-    folder = _folder(root)
-    folder.mkdir(parents=True, exist_ok=True)
-    half = folder / f".{name}.{os.getpid()}"
-    half.write_text(json.dumps(data, indent=2) + "\n")
-    half.replace(folder / name)
-
-
-def last_job() -> str:
-    """The full name of the job submitted last from here; empty if none was."""
-    return str(_cache("job.json").get("name") or "")

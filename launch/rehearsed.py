@@ -8,7 +8,7 @@ import json
 import pathlib
 import subprocess
 
-from launch import project
+from launch import project, remembered
 
 NAME = "rehearsed.json"
 
@@ -31,12 +31,12 @@ def state(root: pathlib.Path = project.ROOT) -> tuple[str, bool]:
 def remember(file: str, commit: str, dirty: bool) -> None:
     """Note that a rehearsal of `file`, begun at this state, has succeeded."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    project.remember(NAME, {**records(), pathlib.Path(file).name: {"commit": commit, "dirty": dirty, "at": now}})
+    remembered.write(NAME, {**records(), pathlib.Path(file).name: {"commit": commit, "dirty": dirty, "at": now}})
 
 
 def records(root: pathlib.Path | None = None) -> dict[str, dict]:
     """File name -> its last rehearsal; {} where there is none, or no readable note of it."""
-    folder = root / ".cache" if root else project.CACHE
+    folder = root / ".cache" if root else remembered.CACHE
     try:
         found = json.loads((folder / NAME).read_text())
     except (OSError, ValueError):

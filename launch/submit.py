@@ -5,9 +5,10 @@ import json
 import os
 from collections.abc import Mapping
 
-from launch import project, request, spec, validate, vertex
+from launch import project, remembered, spec, validate, vertex
 from launch.errors import LaunchError
 from launch.spec import api
+from launch.vertex import preview, request
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         print(made.address)
         print(json.dumps(made.body, indent=2, ensure_ascii=False))
         return 0
-    show(job, made)
+    preview.show(job, made)
     if not options.no_preflight and not _preflight(file, {**given, "JOB": variables["JOB"]}, options.retry):
         return 1
     if options.retry:
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         sent = retry.submit(made, bound_s)
     else:
         sent = request.submit_once(made)
-    project.remember("job.json", {"name": sent.name})
+    remembered.write("job.json", {"name": sent.name})
     _say_sent(sent)
     if options.watch:
         from launch import watch
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 def default_file() -> str:
     """The job file that fits the image built last. Raises LaunchError where none was."""
-    built = project.last_image()
+    built = remembered.last_image()
     if not built.get("architecture"):
         came = "no job file was named and no image was built here."
         raise LaunchError(f"{came} Expected: a file such as configs/cpu.yaml (make: CONFIG=cpu)")
@@ -89,7 +90,7 @@ def _check_image(job: spec.JobFile, given: Mapping[str, str], *, pushed: bool) -
     """The image built last must be there to pull, and be for the hardware that the file asks for."""
     if "IMAGE" in given or project.settings().get("IMAGE") or "IMAGE" not in job.used:
         return
-    built = project.last_image()
+    built = remembered.last_image()
     needed = job.architecture
     if built.get("architecture") not in (needed, None):
         came = f"{job.file} needs the {needed} image, and the one built last is for {built['architecture']}."
@@ -98,43 +99,8 @@ def _check_image(job: spec.JobFile, given: Mapping[str, str], *, pushed: bool) -
         raise LaunchError(f"{built.get('image')} was built and not pushed. Fix: make push", exit_code=1)
 
 
-def show(job: spec.JobFile, made: request.Request) -> None:
-    """What will run: pools, machines, accelerators, image, arguments, output."""
-    from launch.console import console, table
-
-    rows = []
-    for pool in job.pools:
-        devices = f"{pool.devices} x {pool.accelerator or 'TPU chip'}" if pool.devices else "-"
-        topology = pool.machine.get("tpuTopology")
-        rows.append(
-            (pool.role, str(pool.replicas), pool.machine_type, f"{devices} ({topology})" if topology else devices)
-        )
-    out = console()
-    out.print(f"{made.name}: {job.file} in {made.project}, {made.region}", markup=False)
-    out.print(table(("pool", "replicas", "machine", "accelerators"), rows))
-    images = list(dict.fromkeys(pool.image for pool in job.pools if pool.image))
-    facts = [("image", image) for image in images]
-    facts += [("package", uri) for pool in job.pools for uri in pool.package.get("packageUris", [])]
-    lines = list(dict.fromkeys(" ".join(pool.args) for pool in job.pools if pool.args))
-    facts += [("arguments", line) for line in lines]
-    facts += [("output", job.output or "none: what the job writes is lost with its machines")]
-    facts += [("runs as", job.job.get("serviceAccount") or "Vertex AI's Custom Code Service Agent")]
-    scheduling = " ".join(f"{key}={_word(value)}" for key, value in job.scheduling.items())
-    facts += [("scheduling", scheduling)] if scheduling else []
-    if job.kind == "tuning":
-        metric = job.study["metrics"][0]
-        trials = f"{job.data['maxTrialCount']} trials, {job.data['parallelTrialCount']} at once"
-        facts.append(("study", f"{trials}, {metric['goal'].lower()} {metric['metricId']}"))
-    for name, value in facts:
-        out.print(f"  {name:<11} {value}", markup=False)
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _bound_s(text: str) -> float:
-    from launch.retry import seconds
+    from launch.retry.waiting import seconds
 
     try:
         return seconds(text)

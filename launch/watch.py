@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 
 from launch import vertex
-from launch.logs import SEVERITIES, Line, Reader
+from launch.vertex import trials
+from launch.vertex.logs import SEVERITIES, Line, Reader
 
 COLORS = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "bold red", "ALERT": "bold red", "EMERGENCY": "bold red"}
 EVERY_S = 10.0
@@ -156,13 +157,13 @@ class _Watch:
             number, state = str(trial.get("id")), vertex.state(trial)
             if self.trials.get(number) != state:
                 self.trials[number] = state
-                self._note(f"trial {number} {state}  {_measured(trial)}  {_values(trial)}")
+                self._note(f"trial {number} {state}  {trials.measured(trial)}  {trials.values(trial)}")
 
     def _tell_end(self, described: dict) -> None:
         from launch.console import console
 
         if described.get("trials"):
-            console().print(trial_table(described))
+            console().print(trials.table(described))
         message = (described.get("error") or {}).get("message")
         if message:
             self._note(message)
@@ -175,39 +176,6 @@ class _Watch:
         from launch.console import console
 
         console().print(Text(f"{time.strftime('%H:%M:%S')} {text}", style="bold"))
-
-
-def _metrics(trial: dict) -> list[dict]:
-    return (trial.get("finalMeasurement") or {}).get("metrics") or []
-
-
-def _measured(trial: dict) -> str:
-    return " ".join(f"{metric.get('metricId')}={metric.get('value', 0):.6g}" for metric in _metrics(trial)) or "-"
-
-
-def _values(trial: dict) -> str:
-    values = trial.get("parameters") or []
-    return " ".join(f"{one.get('parameterId')}={_short(one.get('value'))}" for one in values)
-
-
-def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def trial_table(described: dict):
-    """The trials of a tuning job as the API has it, best first by the study's goal."""
-    from launch.console import table
-
-    metric = ((described.get("studySpec") or {}).get("metrics") or [{}])[0]
-    name, low = metric.get("metricId", "metric"), metric.get("goal") == "MINIMIZE"
-    trials = described.get("trials") or []
-
-    def rank(trial: dict) -> tuple:
-        values = [one.get("value", 0) for one in _metrics(trial) if one.get("metricId") == name]
-        return (not values, (values[0] if low else -values[0]) if values else 0)
-
-    rows = [(str(one.get("id")), vertex.state(one), _measured(one), _values(one)) for one in sorted(trials, key=rank)]
-    return table(("trial", "state", name, "parameters"), rows, title="trials, best first")
 
 
 def _explain(log: str) -> None:

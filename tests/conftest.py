@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from launch import project
+from launch import project, remembered
 
 # make exports project.env and says so with MAKELEVEL, which changes what comes first (launch/project.py)
 for name in ("MAKELEVEL", *project.SETTINGS):
@@ -24,7 +24,7 @@ os.environ["TRAINYARD_EXAMPLE"] = str(PINNED)
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
     """.cache/ of another place: a test's rehearsal or image is none of the project's."""
-    monkeypatch.setattr(project, "CACHE", tmp_path_factory.mktemp("cache"))
+    monkeypatch.setattr(remembered, "CACHE", tmp_path_factory.mktemp("cache"))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -2,7 +2,7 @@
 
 import os
 
-from launch import project
+from launch import project, remembered
 from launch.errors import LaunchError
 from launch.image import engine, names
 
@@ -13,7 +13,7 @@ def build(kind: str) -> int:
     tag, revision = names.commit(project.ROOT)
     image = names.image_name(kind, values, tag)
     engine.docker(*arguments(kind, image, revision), ".", cwd=project.ROOT)
-    project.remember("image.json", {"architecture": kind, "image": image, "digest": None})
+    remembered.write("image.json", {"architecture": kind, "image": image, "digest": None})
     size = (engine.inspect(image) or {}).get("Size", 0)
     print(f"built {image}, {size / 1e9:.2f} GB")
     return 0
@@ -35,7 +35,7 @@ def kind_or_last(kind: str | None) -> str:
     """The architecture that was named, else that of the last build."""
     if kind:
         return kind
-    last = project.last_image().get("architecture")
+    last = remembered.last_image().get("architecture")
     if last not in names.KINDS:
         raise LaunchError("nothing was built here yet. Fix: make build-cpu (or build-gpu, build-tpu)")
     return last
@@ -44,7 +44,7 @@ def kind_or_last(kind: str | None) -> str:
 def image_of(kind: str | None) -> tuple[str, str]:
     """(architecture, image) of the last build, or of this commit's image of the named architecture."""
     kind = kind_or_last(kind)
-    last = project.last_image()
+    last = remembered.last_image()
     if last.get("architecture") == kind and last.get("image"):
         return kind, last["image"]
     return kind, names.image_name(kind, project.settings(), names.commit(project.ROOT)[0])

@@ -2,7 +2,7 @@
 
 import re
 
-from launch import project
+from launch import gcloud, project, remembered
 from launch.errors import LaunchError
 from launch.image import build, engine, names
 
@@ -15,7 +15,7 @@ def push(kind: str | None) -> int:
     if image != built:
         engine.docker("tag", built, image)
     digest = upload(image)
-    project.remember("image.json", {"architecture": kind, "image": image, "digest": digest})
+    remembered.write("image.json", {"architecture": kind, "image": image, "digest": digest})
     print(f"pushed {image}@{digest}")
     return 0
 
@@ -47,7 +47,7 @@ def require_registry() -> dict[str, str]:
     """The settings, gcloud's own included. Raises LaunchError naming the ones that a push needs and lack."""
     values = project.settings()
     if not names.registry(values):
-        values = {**project.gcloud_settings(), **values}
+        values = {**gcloud.settings(), **values}
     if not names.registry(values):
         lacking = [name for name in ("PROJECT", "REGION", "REPOSITORY") if not values.get(name)]
         raise LaunchError(f"can't push: {project.missing(lacking)} Or set REGISTRY, such as REGISTRY=localhost:5000")

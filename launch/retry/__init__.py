@@ -10,28 +10,18 @@
 """
 
 import dataclasses
-import random
-import time
-from collections.abc import Callable, Iterator
 
-from launch import project, request, vertex
+from launch import remembered, vertex
 from launch.errors import LaunchError
-from launch.retry import places, reasons
+from launch.retry import places, reasons, waiting
 from launch.retry.places import Place
+from launch.retry.waiting import Clock
+from launch.vertex import request
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 300.0
 ROUND_WAIT_S, LONGEST_ROUND_S = 300.0, 1800.0  # after every place was tried
 POLL_S = 15.0
 BOUND_S = 6 * 3600.0
-
-
-@dataclasses.dataclass
-class Clock:
-    """Time, and how waiting is told; tests bring their own."""
-
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    say: Callable[[str], None] = lambda text: print(text, flush=True)
 
 
 def submit(made: request.Request, bound_s: float = BOUND_S, clock: Clock | None = None) -> vertex.Job:
@@ -49,7 +39,7 @@ def wait_for_perimeter(checks: list, clock: Clock | None = None) -> list:
     clock = clock or Clock()
     for check in checks:
         if check.name == "perimeter change" and check.status == "failure" and check.command.startswith("sleep "):
-            _Retry.wait(clock, float(check.command.removeprefix("sleep ")), check.found)
+            waiting.wait(clock, float(check.command.removeprefix("sleep ")), check.found)
     return [c for c in checks if not (c.name == "perimeter change" and c.command.startswith("sleep "))]
 
 
@@ -63,8 +53,8 @@ class _Retry:
         others = [place for place in places.configured() if place != own]
         # all of them are looked at before the first is tried: a mistake in the third shall not show at night
         self.candidates = [(own, made, []), *((place, *places.at(made, place)) for place in others)]
-        self.waits = _growing(FIRST_WAIT_S, LONGEST_WAIT_S)
-        self.rounds = _growing(ROUND_WAIT_S, LONGEST_ROUND_S)
+        self.waits = waiting.growing(FIRST_WAIT_S, LONGEST_WAIT_S)
+        self.rounds = waiting.growing(ROUND_WAIT_S, LONGEST_ROUND_S)
         self.tried = 0
         self.last: vertex.Job | None = None
 
@@ -108,7 +98,7 @@ class _Retry:
                 kind = reason.kind or ("passing" if error.transient and not reason.tip else "")
                 return None, dataclasses.replace(reason, kind=kind)
         self.clock.say(f"submitted {job.name}")
-        project.remember("job.json", {"name": job.name})
+        remembered.write("job.json", {"name": job.name})
         self.last = job
         found = self._started(job)
         self.last = None
@@ -150,14 +140,7 @@ class _Retry:
                 "Fix: a longer --retry_for, more places in RETRY_PLACES, or scheduling.strategy FLEX_START",
                 exit_code=1,
             )
-        self.wait(self.clock, seconds, f"{why}; try {self.tried + 1}", left)
-
-    @staticmethod
-    def wait(clock: Clock, seconds: float, why: str, left: float | None = None) -> None:
-        """Sleep, with one line that says what for and until when."""
-        more = f", giving up in {_span(left)}" if left is not None else ""
-        clock.say(f"{why}: waiting {_span(seconds)}, until {time.strftime('%H:%M:%S', _clock_time(seconds))}{more}")
-        clock.sleep(seconds)
+        waiting.wait(self.clock, seconds, f"{why}; try {self.tried + 1}", left)
 
 
 def perimeter_wait_s(made: request.Request, reason: reasons.Reason) -> float:
@@ -172,14 +155,6 @@ def perimeter_wait_s(made: request.Request, reason: reasons.Reason) -> float:
     raise LaunchError(f"{_ended(denied, 1)}\nA perimeter's change would be waited for, but: {known}", exit_code=1)
 
 
-def seconds(text: str) -> float:
-    """`90m`, `6h`, `45s` or `2d` in seconds. Raises ValueError."""
-    unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1:]] if text[-1:] in "smhd" and text else None
-    if unit is None or not 0 < (value := float(text[:-1])) * unit <= 30 * 86400:
-        raise ValueError(f"{text!r} came; a time such as 90m or 6h is expected, at most 30d")
-    return value * unit
-
-
 def _sent(made: request.Request) -> vertex.Job | None:
     """The job, if a submission without an answer made one after all."""
     where = {"PROJECT": made.project, "REGION": made.region}
@@ -191,24 +166,6 @@ def _sent(made: request.Request) -> vertex.Job | None:
     return vertex.Job.parse(newest.get("name", "")) if vertex.state(newest) not in vertex.ENDED else None
 
 
-def _growing(first: float, longest: float) -> Iterator[float]:
-    """Twice as long each time, and never quite the same: jobs that failed together don't come back together."""
-    while True:
-        yield first * random.uniform(0.9, 1.1)
-        first = min(longest, 2 * first)
-
-
 def _ended(reason: reasons.Reason, tried: int) -> str:
     lines = [f"not tried again (try {tried}): {reason.said}", reason.tip, *(f"  - {fix}" for fix in reason.fixes)]
     return "\n".join(line for line in lines if line)
-
-
-def _span(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min" if whole >= 3600 else f"{whole // 60} min {whole % 60} s"
-
-
-def _clock_time(seconds: float) -> time.struct_time:
-    return time.localtime(time.time() + seconds)

@@ -12,7 +12,7 @@ import re
 
 from launch import machines, project
 from launch.errors import LaunchError
-from launch.request import Request
+from launch.vertex.request import Request
 
 NAME = "RETRY_PLACES"
 _REGION = re.compile(r"[a-z]+-[a-z]+\d+")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from launch import project
+from launch import gcloud, project, remembered
 from launch.errors import LaunchError
 from launch.image import build, engine, names, push, trial
 
@@ -37,7 +37,7 @@ def git(tmp_path):
 def root(tmp_path, monkeypatch):
     """An empty project in place of this one."""
     monkeypatch.setattr(project, "ROOT", tmp_path)
-    monkeypatch.setattr(project, "CACHE", tmp_path / ".cache")
+    monkeypatch.setattr(remembered, "CACHE", tmp_path / ".cache")
     return tmp_path
 
 
@@ -103,7 +103,7 @@ def test_a_build_is_for_amd64_on_every_machine_and_hands_the_base_on(monkeypatch
 
 
 def test_push_and_test_act_on_what_was_built_last(root):
-    project.remember("image.json", {"architecture": "gpu", "image": "digits-gpu:1", "digest": None})
+    remembered.write("image.json", {"architecture": "gpu", "image": "digits-gpu:1", "digest": None})
     assert json.loads((root / ".cache/image.json").read_text())["architecture"] == "gpu"
     assert build.image_of(None) == ("gpu", "digits-gpu:1")
     assert build.kind_or_last(None) == "gpu"
@@ -135,7 +135,7 @@ def test_a_missing_image_is_not_pushed(monkeypatch):
 
 
 def test_a_push_without_a_project_names_what_is_missing(no_registry, monkeypatch):
-    monkeypatch.setattr(project, "gcloud_settings", dict)
+    monkeypatch.setattr(gcloud, "settings", dict)
     monkeypatch.setattr(project, "settings", lambda: {"REGION": "us-central1"})
     with pytest.raises(LaunchError, match=r"PROJECT \(.*REPOSITORY \(.*REGISTRY=localhost:5000"):
         push.require_registry()

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from launch import __main__ as cli
-from launch import package, project
+from launch import package, project, remembered
 
 HANG_S = 60
 
@@ -38,7 +38,7 @@ def emulator(tmp_path, monkeypatch):
         for name in [*project.KNOWN, "MAKELEVEL"]:
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
-        monkeypatch.setattr(project, "CACHE", tmp_path / "cache")
+        monkeypatch.setattr(remembered, "CACHE", tmp_path / "cache")
         yield port
     finally:
         process.terminate()

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from launch import project
+from launch import project, remembered
 from launch import rehearsed as rehearsals
 from launch.preflight import strategy
 from launch.preflight.job import Job
@@ -65,7 +65,7 @@ def test_a_rehearsal_counts_for_its_file_and_commit(tmp_path):
 
 
 def test_what_local_writes_down_is_what_preflight_reads(tmp_path, monkeypatch):
-    monkeypatch.setattr(project, "CACHE", tmp_path)
+    monkeypatch.setattr(remembered, "CACHE", tmp_path)
     rehearsals.remember("configs/gpu.yaml", "abc", False)
     rehearsals.remember("elsewhere/cpu.yaml", "def", True)
     assert {name: (one["commit"], one["dirty"]) for name, one in rehearsals.records().items()} == {

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from launch import project
+from launch import project, remembered
 from launch.errors import LaunchError
 
 
@@ -13,7 +13,7 @@ def own_project(tmp_path, monkeypatch):
     for name in [*project.KNOWN, "MAKELEVEL"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(project, "ENV_FILE", tmp_path / "project.env")
-    monkeypatch.setattr(project, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(remembered, "CACHE", tmp_path / "cache")
 
 
 def write(text: str) -> None:
@@ -75,15 +75,15 @@ def test_what_is_missing_is_named_with_the_way_to_set_it():
     ],
 )
 def test_an_image_is_named_by_digest_once_it_has_one(image, digest, reference):
-    project.remember("image.json", {"architecture": "gpu", "image": image, "digest": digest})
+    remembered.write("image.json", {"architecture": "gpu", "image": image, "digest": digest})
     assert project.variables("configs/gpu.yaml")["IMAGE"] == reference
 
 
 def test_a_broken_cache_is_a_sentence():
-    project.CACHE.mkdir()
-    (project.CACHE / "image.json").write_text("{")
+    remembered.CACHE.mkdir()
+    (remembered.CACHE / "image.json").write_text("{")
     with pytest.raises(LaunchError, match="remove it"):
-        project.last_image()
+        remembered.last_image()
 
 
 def test_a_job_has_a_name_that_every_place_takes():

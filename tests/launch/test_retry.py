@@ -5,10 +5,11 @@ import functools
 import pytest
 
 from launch import __main__ as cli
-from launch import preflight, project, request, retry, spec
+from launch import preflight, project, remembered, retry, spec
 from launch.checks import Check
 from launch.errors import LaunchError
-from launch.retry import places, reasons
+from launch.retry import places, reasons, waiting
+from launch.vertex import request
 from tests.google_world import NUMBER, PERIMETER_DENIAL, Google, ago, perimeter
 from tests.standin import StandIn, failure
 
@@ -39,12 +40,12 @@ def api(tmp_path, monkeypatch):
             monkeypatch.delenv(name, raising=False)
         for name, value in server.environment(tmp_path / "gcloud", project="yard").items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(project, "CACHE", tmp_path / "cache")
+        monkeypatch.setattr(remembered, "CACHE", tmp_path / "cache")
         monkeypatch.setattr(project, "ENV_FILE", tmp_path / "project.env")
         yield server
 
 
-class Time(retry.Clock):
+class Time(waiting.Clock):
     """A clock that moves when somebody sleeps."""
 
     def __init__(self):
@@ -117,7 +118,7 @@ def test_a_stockout_goes_on_to_the_next_region_then_machine_then_waits(api, monk
     assert "tensorboard" not in bodies[1]["jobSpec"]
     assert len({body["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"] for body in bodies}) == 1
     assert max(clock.slept) >= 0.9 * retry.ROUND_WAIT_S  # after all three
-    assert project.last_job() == job.name
+    assert remembered.last_job() == job.name
 
 
 @pytest.mark.parametrize(
@@ -255,10 +256,10 @@ def test_what_is_worth_another_try(text, kind):
 
 @pytest.mark.parametrize(("text", "s"), [("45s", 45), ("90m", 5400), ("6h", 21600), ("2d", 172800)])
 def test_times(text, s):
-    assert retry.seconds(text) == s
+    assert waiting.seconds(text) == s
 
 
 @pytest.mark.parametrize("text", ["", "6", "h", "-1h", "nanh", "40d", "1e9d"])
 def test_times_that_are_none(text):
     with pytest.raises(ValueError):
-        retry.seconds(text)
+        waiting.seconds(text)

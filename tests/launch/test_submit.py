@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from launch import __main__ as cli
-from launch import checks, preflight, project, request, spec
+from launch import checks, preflight, project, remembered, spec
+from launch.vertex import request
 from tests.shipped import CONFIGS
 from tests.standin import StandIn, failure
 
@@ -45,7 +46,7 @@ def api(tmp_path, monkeypatch):
             monkeypatch.delenv(name, raising=False)
         for name, value in server.environment(tmp_path / "gcloud", project="config-project").items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(project, "CACHE", tmp_path / "cache")
+        monkeypatch.setattr(remembered, "CACHE", tmp_path / "cache")
         monkeypatch.setattr(project, "ENV_FILE", tmp_path / "project.env")
         yield server
 
@@ -106,7 +107,7 @@ def test_it_shows_what_will_run_and_how_to_go_on(api, capsys):
     name = "projects/1/locations/europe-west4/customJobs/42"
     assert f"launch watch {name}" in told and f"launch cancel {name}" in told
     assert "https://console.cloud.google.com/agent-platform/locations/europe-west4/training/42?project=1" in told
-    assert project.last_job() == name
+    assert remembered.last_job() == name
     assert api.calls[0].body["jobSpec"]["enableWebAccess"] is True
     assert api.calls[0].body["labels"]["team"] == "vision"
 
@@ -190,7 +191,7 @@ DIGEST = "sha256:" + "1" * 64
 @pytest.mark.parametrize(("architecture", "machine"), [("cpu", "e2-standard-8"), ("gpu", "NVIDIA_L4"), ("tpu", "2x2")])
 def test_the_image_built_last_is_submitted_by_digest_with_the_config_that_fits(api, capsys, architecture, machine):
     image = f"{REPOSITORY}:abc1234-{architecture}"
-    project.remember("image.json", {"architecture": architecture, "image": image, "digest": DIGEST})
+    remembered.write("image.json", {"architecture": architecture, "image": image, "digest": DIGEST})
     assert cli.main(["submit", "--dry_run", *settings(IMAGE=None)]) == 0
     told = capsys.readouterr().out
     assert f"{REPOSITORY}@{DIGEST}" in told and machine in told
@@ -211,7 +212,7 @@ def test_nothing_built_and_no_file_is_a_sentence(api, capsys):
 )
 def test_an_image_that_cannot_run_it_is_refused(api, capsys, built, words):
     if built:
-        project.remember("image.json", built)
+        remembered.write("image.json", built)
     path = str(project.ROOT / "configs/gpu.yaml")
     assert cli.main(["submit", path, "--no_preflight", *settings(IMAGE=None)]) in (1, 2)
     assert words in capsys.readouterr().err

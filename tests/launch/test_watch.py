@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from launch import __main__ as cli
-from launch import logs, project, vertex, watch
+from launch import project, remembered, vertex, watch
+from launch.vertex import logs
 from tests.standin import StandIn, failure
 
 CUSTOM = "projects/p/locations/us-central1/customJobs/42"
@@ -25,7 +26,7 @@ def api(tmp_path, monkeypatch):
         for name, value in server.environment(tmp_path / "gcloud", project="p").items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("CLOUDSDK_AI_REGION", "us-central1")
-        monkeypatch.setattr(project, "CACHE", tmp_path / "cache")
+        monkeypatch.setattr(remembered, "CACHE", tmp_path / "cache")
         monkeypatch.setattr(project, "ENV_FILE", tmp_path / "project.env")
         monkeypatch.setattr(watch, "LATE_S", 0.0)
         yield server
@@ -147,7 +148,7 @@ def test_without_the_right_to_read_logs_the_states_still_come(api, capsys):
 
 
 def test_cancel_asks_for_the_job_submitted_last(api, capsys):
-    project.remember("job.json", {"name": CUSTOM})
+    remembered.write("job.json", {"name": CUSTOM})
     plays(api, CUSTOM, described("RUNNING"))
     api.route("POST", f"/v1/{CUSTOM}:cancel", lambda call: {})
     assert cli.main(["cancel"]) == 0
@@ -184,7 +185,7 @@ def serve(monkeypatch, store: list[dict]) -> None:
     def log_entries(job, since, severity, limit):
         return sorted((one for one in store if one["timestamp"] >= since), key=lambda one: one["timestamp"])[:limit]
 
-    monkeypatch.setattr(vertex, "log_entries", log_entries)
+    monkeypatch.setattr(logs, "entries", log_entries)
 
 
 def test_lines_that_arrive_late_come_once_and_in_order(monkeypatch):

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launch import project, spec, vertex
+from launch import gcloud, project, spec, vertex
 from launch.errors import LaunchError
 from launch.spec import api
 
@@ -118,7 +118,7 @@ def commit() -> str:
 def submit_once(request: Request) -> vertex.Job:
     """Send the request through gcloud, once. Raises GcloudError with what gcloud said."""
     with request.command() as (arguments, text):
-        answer = vertex.gcloud(*arguments, text=text)
+        answer = gcloud.run(*arguments, text=text)
     job = vertex.Job.parse((answer or {}).get("name", ""))
     if job is None:
         raise LaunchError(f"gcloud sent the job and answered without its name: {answer!r:.200}", exit_code=1)

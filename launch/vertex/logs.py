@@ -4,7 +4,8 @@ import dataclasses
 import datetime
 import re
 
-from launch import vertex
+from launch import gcloud
+from launch.vertex import Job, place
 
 WINDOW = datetime.timedelta(seconds=60)  # entries of several replicas arrive out of order by some seconds
 PAGE = 1000
@@ -27,22 +28,22 @@ class Line:
 class Reader:
     """Reads on from where it was; `read()` gives the lines that are new."""
 
-    def __init__(self, job: vertex.Job, since: str, severity: str = "DEFAULT"):
+    def __init__(self, job: Job, since: str, severity: str = "DEFAULT"):
         self.job = job
         self.severity = severity
         self.newest = parse_time(since) or _EPOCH
         self.seen: dict[str, datetime.datetime] = {}
 
     def read(self) -> list[Line]:
-        """New lines, oldest first. Raises vertex.GcloudError; nothing is lost then, the next call asks again."""
+        """New lines, oldest first. Raises GcloudError; nothing is lost then, the next call asks again."""
         cursor = self.newest - WINDOW
         found: dict[str, Line] = {}
         while True:
-            entries = vertex.log_entries(self.job, stamp(cursor), self.severity, PAGE)
-            lines = {_key(entry): _line(entry) for entry in entries}
+            page = entries(self.job, stamp(cursor), self.severity, PAGE)
+            lines = {_key(entry): _line(entry) for entry in page}
             found.update({key: line for key, line in lines.items() if key not in self.seen})
             last = max((line.time for line in lines.values()), default=cursor)
-            if len(entries) < PAGE:
+            if len(page) < PAGE:
                 break
             # A full page of one instant would come again for ever: step over it.
             cursor = last if last > cursor else cursor + datetime.timedelta(microseconds=1)
@@ -90,3 +91,17 @@ def parse_time(text: str) -> datetime.datetime | None:
 def stamp(time: datetime.datetime) -> str:
     """The time as a log filter takes it."""
     return max(time, _EPOCH).astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def entries(job: Job, since: str, severity: str = "DEFAULT", limit: int = 1000) -> list[dict]:
+    """Log entries of all replicas from `since` (RFC 3339) on, oldest first.
+
+    The filter is the one that `gcloud ai custom-jobs stream-logs` uses.
+    """
+    parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job.id}"', f'timestamp>="{since}"']
+    if severity != "DEFAULT":
+        parts.append(f"severity>={severity}")
+    # the names that the API gives hold the project's number, which gcloud takes in a name and refuses in --project
+    owner = place()["PROJECT"] if job.project.isdigit() else job.project
+    order = ("--order=asc", f"--limit={limit}", f"--project={owner}")
+    return gcloud.run("logging", "read", " AND ".join(parts), *order) or []
