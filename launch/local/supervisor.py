@@ -1,12 +1,9 @@
 """Runs a job's replicas to the end that Vertex AI would give it: restarts, preemptions, the chief's last word."""
 
-import heapq
-import itertools
-import queue
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from launch.local.events import Events
 from launch.local.plan import PlanError, Replica
 from launch.local.preempt import Preemption, progress
 from launch.local.rules import Failure, Rules, decide, ended
@@ -48,9 +45,7 @@ class Job:
         self._replicas, self._rules, self._runner = {one.name: one for one in replicas}, rules, runner
         self._environment, self._show, self._notice_s = environment, show, notice_s
         self._preemptions = list(preemptions)
-        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()  # put() is safe in a signal handler
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = itertools.count()
+        self._events = Events()
         self._live: dict[str, Handle] = {}
         self._addresses: Mapping[str, str] = {}
         self._outcome: Outcome | None = None  # set: the job is ending
@@ -68,9 +63,9 @@ class Job:
             self._start_all()
             for one in self._preemptions:
                 if one.after_s is not None:
-                    self._after(one.after_s, lambda name=one.name: self._preempt(name))
+                    self._events.after(one.after_s, lambda name=one.name: self._preempt(name))
             if self._rules.timeout_s:
-                self._after(self._rules.timeout_s, self._time_out)
+                self._events.after(self._rules.timeout_s, self._time_out)
             while self._live:
                 self._step()
             return self._outcome
@@ -81,22 +76,18 @@ class Job:
 
     def stop(self, reason: str = "stopped by hand") -> None:
         """End the job gently: SIGTERM, SIGKILL for what is there when the notice is over. The second time: now."""
-        self._events.put(("stop", reason))
+        self._events.put("stop", reason)
 
     def kill(self) -> None:
         """End it now."""
-        self._events.put(("kill",))
+        self._events.put("kill")
 
     def _step(self) -> None:
-        """Handle one event, or the timers that are due."""
-        wait_s = self._timers[0][0] - time.monotonic() if self._timers else None
-        if wait_s is not None and wait_s <= 0:  # before events: a chatty replica must not hold a timer up
-            heapq.heappop(self._timers)[2]()
+        """Handle one event, or a timer that is due."""
+        event = self._events.next()
+        if event is None:
             return
-        try:
-            kind, *rest = self._events.get(timeout=wait_s)
-        except queue.Empty:
-            return
+        kind, *rest = event
         if kind == "line":
             self._line(*rest)
         elif kind == "exit":
@@ -106,9 +97,6 @@ class Job:
         else:
             self._outcome = self._outcome or Outcome(130, "killed by hand")
             self._kill_all()
-
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), action))
 
     def _say(self, text: str) -> None:
         self._show(LAUNCHER, text)
@@ -133,8 +121,8 @@ class Job:
         self._live[name] = self._runner.start(
             replica,
             self._environment(replica, self._addresses),
-            lambda line: self._events.put(("line", name, line)),
-            lambda code: self._events.put(("exit", name, code)),
+            lambda line: self._events.put("line", name, line),
+            lambda code: self._events.put("exit", name, code),
         )
 
     def _exited(self, name: str, code: int) -> None:
@@ -195,7 +183,7 @@ class Job:
             handle.terminate()
         done = self._outcome is not None and self._outcome.code == 0
         if handles:
-            self._after(
+            self._events.after(
                 min(self._notice_s, DONE_NOTICE_S) if done else self._notice_s,
                 lambda: [handle.kill() for handle in handles],
             )
@@ -212,7 +200,7 @@ class Job:
         self._taken.add(name)
         handle = self._live[name]
         handle.terminate()
-        self._after(self._notice_s, handle.kill)
+        self._events.after(self._notice_s, handle.kill)
 
     def _time_out(self) -> None:
         reason = f"scheduling.timeout: {self._rules.timeout_s:g} s are over"

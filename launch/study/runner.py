@@ -3,49 +3,20 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
 
 import optuna
 
 from launch.local import environment
-from launch.local.rehearsal import Rehearsal
 from launch.local.stream import Stream
 from launch.local.supervisor import Job, Outcome
 from launch.study import choices, measurements, space, stopping, store
 from launch.study.devices import Shares
 from launch.study.store import Store
+from launch.study.trial import Options, Running, curve_of, points
 
 LOOK_EVERY_S = 0.5
 FIRST_FAILURES = 3  # with maxFailedTrialCount 0: as many failures before any success end the study
-
-
-@dataclass
-class Running:
-    """A trial that runs."""
-
-    trial: optuna.Trial
-    values: Mapping[str, space.Value]
-    job: Job
-    reader: measurements.Reader
-    gpus: list[str]
-    begun: float
-    curve: list[measurements.Measurement] = field(default_factory=list)
-    stopped: str = ""  # why it was stopped early
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a study is run here."""
-
-    trials: int
-    parallel: int
-    max_failed: int = 0
-    runner: str = "process"
-    image: str = ""
-    extra_args: Sequence[str] = ()
-    folder: Path = field(default_factory=Path.cwd)
 
 
 class Study:
@@ -61,7 +32,7 @@ class Study:
         self.failed_because = ""
         self._rule, self._by_time = stopping.rule(self.spec)
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
-        self._curves = {one.number + 1: _curve(one) for one in keep.trials() if store.state(one) == store.SUCCEEDED}
+        self._curves = {one.number + 1: curve_of(one) for one in keep.trials() if store.state(one) == store.SUCCEEDED}
         self._interrupted = [one for one in keep.trials() if one.state == optuna.trial.TrialState.RUNNING]
 
     def run(self) -> None:
@@ -118,7 +89,7 @@ class Study:
             frozen = self._interrupted.pop(0)
             # optuna shows a trial's own id nowhere else, and takes it here.
             trial = optuna.Trial(self.store.study, frozen._trial_id)
-            known, values = _curve(frozen), frozen.user_attrs.get("parameters")
+            known, values = curve_of(frozen), frozen.user_attrs.get("parameters")
         else:
             trial = self.store.study.ask()
             known, values = [], None
@@ -126,21 +97,12 @@ class Study:
             values = choices.propose(trial, self.parameters)
             trial.set_user_attr("parameters", values)
         number = trial.number + 1
-        output = self.store.folder / str(number)
         gpus = self._shares.take()
-        rehearsal = Rehearsal(
-            spec=self.store.job["trialJobSpec"],
-            output=output,
-            extra_args=[*choices.flags(self.parameters, values), *self.options.extra_args],
-            trial=str(number),
-            runner=self.options.runner,
-            image=self.options.image,
-            gpus=gpus,
-            folder=self.options.folder,
-        )
-        stream = Stream(None, [one.name for one in rehearsal.replicas()], output / "replicas")
+        flags = choices.flags(self.parameters, values)
+        rehearsal = self.options.rehearsal(self.store, number, flags, gpus)
+        stream = Stream(None, [one.name for one in rehearsal.replicas()], rehearsal.output / "replicas")
         job = rehearsal.job(stream.show)
-        metric_file = environment.metric_file(output)
+        metric_file = environment.metric_file(rehearsal.output)
         reader = measurements.Reader(metric_file, self.store.metric, time.time(), known)
         self.running[number] = Running(trial, values, job, reader, gpus, time.monotonic(), known)
         threading.Thread(target=self._work, args=(number, job, stream), daemon=True).start()
@@ -173,35 +135,15 @@ class Study:
             raise outcome
         one.curve = one.reader.poll()
         if outcome.stopped and not one.stopped:
-            store.note_end(one.trial, curve=_points(one.curve))
+            store.note_end(one.trial, curve=points(one.curve))
             return  # it stays RUNNING in the database, and goes on when the study does
         last = measurements.final(
             one.curve, self.spec.get("measurementSelectionType", ""), maximize=self.store.maximize
         )
-        self._tell(one, outcome, last)
+        if one.tell(self.store, outcome, last) == store.SUCCEEDED:
+            self._curves[number] = one.curve
         self.store.write_json()
         self._count_failures()
-
-    def _tell(self, one: Running, outcome: Outcome, last: measurements.Measurement | None) -> None:
-        """Say how a trial ended; attributes first, because a finished trial takes none."""
-        early = one.stopped if outcome.code else ""  # it may have ended by itself at the same moment
-        reason = early
-        if outcome.code and not early:
-            state, reason = store.FAILED, outcome.reason
-        elif last is None:
-            others = f", only {', '.join(sorted(one.reader.others))}" if one.reader.others else ""
-            reason = f"it reported no {self.store.metric}{others}: see --hypertune_metric"
-            state = store.INFEASIBLE
-        else:
-            state = store.STOPPED if early else store.SUCCEEDED
-        end = {"reason": reason, "elapsed_s": round(time.monotonic() - one.begun, 1), "curve": _points(one.curve)}
-        store.note_end(one.trial, state=state, step=last.step if last else 0, **end)
-        if state in (store.FAILED, store.INFEASIBLE):
-            self.store.study.tell(one.trial, state=optuna.trial.TrialState.FAIL)
-            return
-        self.store.study.tell(one.trial, last.value)
-        if state == store.SUCCEEDED:
-            self._curves[one.trial.number + 1] = one.curve
 
     def _count_failures(self) -> None:
         """maxFailedTrialCount; where it is 0 the service decides, and so do we."""
@@ -216,11 +158,3 @@ class Study:
                 f"{len(failed)} trials failed; the last, {last.number + 1}: {store.end(last).get('reason', '')}"
             )
             self._stop(self.failed_because)
-
-
-def _points(curve: Sequence[measurements.Measurement]) -> list[tuple[int, float, float]]:
-    return [(one.step, one.elapsed_s, one.value) for one in curve]
-
-
-def _curve(trial: optuna.trial.FrozenTrial) -> list[measurements.Measurement]:
-    return [measurements.Measurement(*point) for point in store.end(trial).get("curve", ())]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from launch.spec import JobFile
-    from launch.study.runner import Options, Study
+    from launch.study.runner import Study
     from launch.study.store import Store
+    from launch.study.trial import Options
 
 TRAINER_ARGS = True  # what comes after `--` joins every trial's args
 
@@ -73,7 +74,7 @@ def _plain(data: dict) -> dict:
 def _options(file: "JobFile", keep: "Store", options: argparse.Namespace) -> tuple["Options", list[str]]:
     """How the study runs here, and what is to be said about it. Raises LaunchError."""
     from launch.study import search, space
-    from launch.study.runner import Options
+    from launch.study.trial import Options
 
     job, notes = keep.job, []
     trials = options.trials or _count(job, "maxTrialCount", 1)
