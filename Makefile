@@ -46,7 +46,7 @@ preflight: $(VENV)/dev.stamp ## say what would fail in the cloud, in under 10 s;
 	@$(BIN)/python -m launch preflight configs/$(or $(CONFIG),gpu).yaml $(ARGS)
 
 .PHONY: benchmark-launch
-benchmark-launch: $(VENV)/dev.stamp ## what launch local and launch diagnose cost, and what launch tune's search is worth
+benchmark-launch: $(VENV)/dev.stamp ## what the launcher costs: start, validate, local, diagnose; and what launch tune's search is worth
 	@$(BIN)/python benchmarks/launcher.py $(ARGS)
 
 ##@ Images

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Send the tree and start the build; gcloud prints where its log is. Its exit code is passed on, as 0 or 1."""
     values = project.variables("cloudbuild", project.overrides(options.set), ask_gcloud=not options.dry_run)
-    names = settings.names(values)
+    names = settings.names(values, verb="cloud_build")
     command = submission(names, options.tag or image_names.commit(project.ROOT)[0], options.test_args, options.wait)
     if options.dry_run:
         print(shlex.join(command))

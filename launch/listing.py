@@ -4,19 +4,20 @@ import argparse
 import json
 
 from launch import vertex
+from launch.arguments import whole
 from launch.vertex.logs import parse_time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `list`."""
-    parser.add_argument("--limit", type=int, default=20, help="how many [20]")
+    parser.add_argument("--limit", type=whole(1), default=20, help="how many [20]")
     parser.add_argument("--json", action="store_true", help="the jobs as the API has them")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the newest jobs of both kinds, newest first."""
     where = vertex.place()
-    limit = max(1, options.limit)
+    limit = options.limit
     found = [(kind, entry) for kind in ("custom", "tuning") for entry in vertex.jobs(kind, where, limit)]
     found.sort(key=lambda pair: pair[1].get("createTime", ""), reverse=True)
     if options.json:

@@ -38,9 +38,9 @@ def draw() -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<text x="{LEFT}" y="22" font-size="14">Best loss after n trials: Branin with a logarithmic, '
-        f"a linear and a categorical parameter</text>",
-        f'<text x="{LEFT}" y="37" fill="#5f6368">median of {SEEDS} seeds; the optimum is 0.4</text>',
+        f'<text x="{LEFT}" y="22" font-size="14">Best loss after n trials of the Branin function</text>',
+        f'<text x="{LEFT}" y="37" fill="#5f6368">three kinds of parameter; median of {SEEDS} seeds; '
+        "the optimum is 0.4</text>",
     ]
     for loss in (1, 10, 100):
         (left, y), (right, _) = place(1, loss), place(TRIALS, loss)

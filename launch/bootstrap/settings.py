@@ -55,10 +55,10 @@ class Names:
         return {key: value for key, value in values.items() if value}
 
 
-def names(values: Mapping[str, str], github: str = "", smoke: bool = False) -> Names:
+def names(values: Mapping[str, str], github: str = "", smoke: bool = False, verb: str = "bootstrap") -> Names:
     """The names, from the settings in project.env; LaunchError says all that is missing or can't be used."""
     if absent := [name for name in NEEDED if not values.get(name)]:
-        raise LaunchError("bootstrap: " + project.missing(absent))
+        raise LaunchError(f"{verb}: {project.missing(absent)}")
     home = f"@{values['PROJECT']}.iam.gserviceaccount.com"
     training = values.get("SERVICE_ACCOUNT") or f"{values['NAME']}-train{home}"
     found = Names(
@@ -74,7 +74,7 @@ def names(values: Mapping[str, str], github: str = "", smoke: bool = False) -> N
         tensorboard=values.get("TENSORBOARD", ""),
     )
     if problems := list(_problems(found, home)):
-        raise LaunchError("\n".join(f"bootstrap: {problem}" for problem in problems))
+        raise LaunchError("\n".join(f"{verb}: {problem}" for problem in problems))
     return found
 
 

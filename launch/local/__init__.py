@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launch.arguments import whole
+
 if TYPE_CHECKING:
     from launch.local.supervisor import Outcome
 
@@ -39,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--restarts",
-        type=int,
+        type=whole(0),
         help="of a replica, and of the job; default 5 and 3 as in the cloud, fewer where it fails twice the same way",
     )
 

@@ -21,6 +21,7 @@ class Outcome:
     code: int
     reason: str
     failed: str = ""  # the replica that was the cause
+    said: str = ""  # its last line
 
     @property
     def stopped(self) -> bool:
@@ -156,7 +157,7 @@ class Job:
         name = failure.name
         action, sentence = decide(self._rules, failure, self._restarts.get(name, 0), self._job_restarts)
         if action == "fail":
-            self._end(Outcome(1, sentence, failed=name), sentence)
+            self._end(Outcome(1, sentence, failed=name, said=self._last_words.get(name, "")), sentence)
             return
         self._say(sentence)
         if action == "replica":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -24,10 +25,11 @@ def wait(clock: Clock, seconds: float, why: str, left: float | None = None) -> N
 
 def seconds(text: str) -> float:
     """`90m`, `6h`, `45s` or `2d` in seconds. Raises ValueError."""
-    unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1:]] if text[-1:] in "smhd" and text else None
-    if unit is None or not 0 < (value := float(text[:-1])) * unit <= 30 * 86400:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhd])", text)
+    found = float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]] if match else 0.0
+    if not 0 < found <= 30 * 86400:
         raise ValueError(f"{text!r} came; a time such as 90m or 6h is expected, at most 30d")
-    return value * unit
+    return found
 
 
 def growing(first: float, longest: float) -> Iterator[float]:

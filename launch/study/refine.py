@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from launch.arguments import whole
 from launch.console import console, table
 from launch.errors import LaunchError
 from launch.study import finished, narrow, space
@@ -34,15 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, help="the file to write; default NAME_2.yaml beside the study")
     parser.add_argument("--grid", action="store_true", help="write a grid around the best instead of ranges")
     parser.add_argument(
-        "--points", type=int, default=3, metavar="N", help="values of each parameter of a grid; default 3"
+        "--points", type=whole(1), default=3, metavar="N", help="values of each parameter of a grid; default 3"
     )
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the next file; 0, or 2 where the study can't be used."""
-    if options.points < 1:
-        raise LaunchError(f"--points={options.points}: 1 or more values were expected")
     job, place = finished.read(Path(options.study))
     trials = finished.ended(job)
     parameters = space.read(job["studySpec"])

@@ -57,7 +57,7 @@ class Running:
         early = self.stopped if outcome.code else ""  # it may have ended by itself at the same moment
         reason = early
         if outcome.code and not early:
-            state, reason = store.FAILED, outcome.reason
+            state, reason = store.FAILED, ": ".join(filter(None, (outcome.reason, outcome.said[:300])))
         elif last is None:
             others = f", only {', '.join(sorted(self.reader.others))}" if self.reader.others else ""
             reason = f"it reported no {keep.metric}{others}: see --hypertune_metric"

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launch.arguments import whole
+
 if TYPE_CHECKING:
     from launch.spec import JobFile
     from launch.study.runner import Study
@@ -20,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable's value")
     parser.add_argument("--output", type=Path, help="the study's folder; default jobs/NAME of the file")
     parser.add_argument("--fresh", action="store_true", help="set the study that is there aside and begin anew")
-    parser.add_argument("--trials", type=int, metavar="N", help="instead of maxTrialCount")
-    parser.add_argument("--parallel", type=int, metavar="N", help="instead of parallelTrialCount")
+    parser.add_argument("--trials", type=whole(1), metavar="N", help="instead of maxTrialCount")
+    parser.add_argument("--parallel", type=whole(1), metavar="N", help="instead of parallelTrialCount")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search")
     parser.add_argument(
         "--runner", choices=("process", "docker"), default="process", help="as for `launch local`; default process"

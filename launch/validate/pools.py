@@ -114,7 +114,8 @@ def _beside(job: spec.JobFile) -> None:
     output = dig(job.job, "baseOutputDirectory", "outputUriPrefix", kind=str, default=None)
     path = (*prefix, "baseOutputDirectory", "outputUriPrefix")
     if output is not None and not re.fullmatch(r"gs://[a-z0-9][\w.-]+(/.*)?", output):
-        doc.find(path, f"outputUriPrefix: {output!r}", "gs://BUCKET/FOLDER")
+        fix = "a bucket is 3 to 63 of a-z, 0-9, -, _ and .; BUCKET in project.env is written without gs://"
+        doc.find(path, f"outputUriPrefix: {output!r}", "gs://BUCKET/FOLDER", fix if output.startswith("gs://") else "")
     account = dig(job.job, "serviceAccount", kind=str, default="")
     if account and not re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+|\d+", account):
         doc.find(

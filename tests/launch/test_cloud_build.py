@@ -83,6 +83,14 @@ def test_the_tree_is_sent_without_secrets_and_the_build_is_asked_for(tmp_path):
     assert raw.source.storage_source.bucket == "my-bucket"
 
 
+def test_what_is_missing_is_said_under_the_verb_s_own_name(monkeypatch, capsys):
+    for name in VALUES:
+        monkeypatch.delenv(name, raising=False)
+    assert main(["cloud_build", "--dry_run"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("cloud_build: no value for BUCKET") and "bootstrap" not in said
+
+
 def test_a_dry_run_prints_the_command(monkeypatch, capsys):
     for name, value in {**VALUES, "SERVICE_ACCOUNT": "", "MAKELEVEL": "1"}.items():
         monkeypatch.setenv(name, value)

@@ -59,6 +59,23 @@ def test_a_command_line_that_cannot_be_read_is_exit_code_2(arguments, capsys):
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tune", "x", "--trials=0"],
+        ["tune", "x", "--parallel=two"],
+        ["local", "x", "--restarts=-1"],
+        ["list", "--limit=0"],
+    ],
+)
+def test_a_count_that_can_be_none_is_told(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    least = 0 if "restarts" in arguments[-1] else 1
+    assert f"a whole number of {least} or more was expected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("raised", "code"), [(LaunchError("a sentence"), 2), (LaunchError("no", 1), 1), (KeyboardInterrupt(), 130)]
 )
 def test_what_a_verb_raises_is_told_without_a_traceback(raised, code, monkeypatch, capsys):

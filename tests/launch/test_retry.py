@@ -259,7 +259,7 @@ def test_times(text, s):
     assert waiting.seconds(text) == s
 
 
-@pytest.mark.parametrize("text", ["", "6", "h", "-1h", "nanh", "40d", "1e9d"])
+@pytest.mark.parametrize("text", ["", "6", "h", "-1h", "nanh", "40d", "1e9d", "xm"])
 def test_times_that_are_none(text):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="a time such as 90m"):
         waiting.seconds(text)

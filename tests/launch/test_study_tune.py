@@ -6,12 +6,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import types
 
 import pytest
 import yaml
+from rich.console import Console
 
 from launch import __main__ as command_line
 from launch.study import devices, store
+from launch.study.table import Show
 
 TRIAL = """
 import os, sys, time, hypertune
@@ -19,7 +22,11 @@ values = dict(flag[2:].split("=", 1) for flag in sys.argv[1:])
 assert os.environ["AIP_MODEL_DIR"].endswith("/" + os.environ["CLOUD_ML_TRIAL_ID"] + "/model/")
 report = hypertune.HyperTune().report_hyperparameter_tuning_metric
 if values["kind"] == "broken":
+    print("ERROR: this kind is broken")
     sys.exit(2)
+if values["kind"] == "late" and os.environ["CLOUD_ML_TRIAL_ID"] == "4":
+    report("score", -1.0, 3)
+    time.sleep(3600)
 if values["kind"] == "slow":
     report("score", 0.1, 1)
     print("waiting", flush=True)
@@ -103,8 +110,38 @@ def test_measurement_selection_is_the_file_s(tuning, tmp_path):
 def test_failed_trials_end_the_study_at_their_limit(tuning, tmp_path, capsys):
     folder = tmp_path / "study"
     assert tune(tuning(kinds=["broken"], maxTrialCount=20, maxFailedTrialCount=2), folder) == 1
-    assert "exited with 2" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "exited with 2" in told.err and "ERROR: this kind is broken" in told.err
+    assert "ERROR: this kind is broken" in told.out  # the trial's own line
     assert {one["state"] for one in trials(folder)} <= {"FAILED", "ACTIVE"}
+
+
+def test_a_trial_that_falls_behind_is_stopped_and_keeps_its_value(tuning, tmp_path, capsys):
+    folder = tmp_path / "study"
+    rule = {"medianAutomatedStoppingSpec": {}}
+    assert tune(tuning(kinds=["late"], study=rule, maxTrialCount=4, parallelTrialCount=1), folder) == 0
+    assert "STOPPED" in capsys.readouterr().out
+    last = trials(folder)[-1]
+    assert (last["id"], last["state"]) == ("4", "SUCCEEDED")
+    assert last["finalMeasurement"] == {"stepCount": "3", "metrics": [{"metricId": "score", "value": -1.0}]}
+
+
+def test_on_a_terminal_a_table_follows_the_trials(tuning, tmp_path):
+    folder = tmp_path / "study"
+    file = tuning(maxTrialCount=2)
+    assert tune(file, folder) == 0
+    keep = store.open_store(folder, yaml.safe_load(file.read_text()), "job.yaml")
+    with (tmp_path / "terminal").open("w+") as terminal:
+        console = Console(file=terminal, force_terminal=True, width=120)
+        study = types.SimpleNamespace(store=keep, running_now=lambda: {2: (0.25, 7.0)})
+        with Show(console) as show:
+            show(study)
+        terminal.seek(0)
+        text = terminal.read()
+    keep.close()
+    assert "score" in text and "SUCCEEDED" in text
+    assert "RUNNING" in text and "0.25" in text and "7 s" in text
+    assert f"{keep.best().number + 1} *" in text
 
 
 def test_a_metric_of_another_name_is_named(tuning, tmp_path, capsys):

@@ -132,6 +132,12 @@ MISTAKES = [
         "serviceAccount",
     ),
     ("cpu", [("gs://${BUCKET}", "s3://${BUCKET}")], "s3://", "gs://BUCKET/FOLDER"),
+    (
+        "cpu",
+        [("gs://${BUCKET}", "gs://gs://my-bucket")],
+        "gs://gs://",
+        "BUCKET in project.env is written without gs://",
+    ),
     # shapes that don't go together
     ("tpu", [("2x2", "4x4"), ("scheduling:", "scheduling:\n  strategy: SPOT")], "SPOT", "over several machines"),
     (
