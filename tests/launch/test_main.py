@@ -65,6 +65,7 @@ def test_a_command_line_that_cannot_be_read_is_exit_code_2(arguments, capsys):
         ["tune", "x", "--parallel=two"],
         ["local", "x", "--restarts=-1"],
         ["list", "--limit=0"],
+        ["refine", "x", "--points=0"],
     ],
 )
 def test_a_count_that_can_be_none_is_told(arguments, capsys):
