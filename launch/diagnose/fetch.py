@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from launch import vertex
 from launch.errors import LaunchError
+from launch.vertex import logs
 
 ENTRIES = 20_000
 NAME = re.compile(r"projects/[^/]+/locations/[^/]+/\w+/\d+|[a-z0-9][a-z0-9-]*")
@@ -28,7 +29,7 @@ def fetch(text: str) -> BinaryIO:
     job = vertex.find(text)
     described = vertex.describe(job)
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-    command = ["gcloud", "logging", "read", log_filter(job.id), f"--project={job.project}", f"--limit={ENTRIES}"]
+    command = ["gcloud", "logging", "read", log_filter(job.id), f"--project={logs.owner(job)}", f"--limit={ENTRIES}"]
     command += ["--order=desc", "--freshness=30d", "--format=json", "--quiet"]
     done = subprocess.run(command, stdout=spool, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     said = done.stderr.decode("utf-8", "replace")

@@ -101,7 +101,10 @@ def entries(job: Job, since: str, severity: str = "DEFAULT", limit: int = 1000) 
     parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job.id}"', f'timestamp>="{since}"']
     if severity != "DEFAULT":
         parts.append(f"severity>={severity}")
-    # the names that the API gives hold the project's number, which gcloud takes in a name and refuses in --project
-    owner = place()["PROJECT"] if job.project.isdigit() else job.project
-    order = ("--order=asc", f"--limit={limit}", f"--project={owner}")
+    order = ("--order=asc", f"--limit={limit}", f"--project={owner(job)}")
     return gcloud.run("logging", "read", " AND ".join(parts), *order) or []
+
+
+def owner(job: Job) -> str:
+    """The id of the job's project. The API's own names hold its number, which gcloud refuses in --project."""
+    return place()["PROJECT"] if job.project.isdigit() else job.project

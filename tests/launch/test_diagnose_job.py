@@ -58,6 +58,19 @@ def test_the_log_of_all_replicas(api, capsys):
     assert "workerpool1-1" in capsys.readouterr().out
 
 
+def test_a_name_with_the_project_s_number_is_read_under_its_id(api, monkeypatch, capsys):
+    """The API names jobs by the project's number, which gcloud refuses in --project."""
+    monkeypatch.setenv("PROJECT", "my-project")
+    monkeypatch.setenv("REGION", "us-central1")
+    name = NAME.replace("my-project", "123456")
+    api.route("GET", f"/v1/{name}", lambda call: {"name": name, "state": "JOB_STATE_FAILED"})
+    lost = entry(30, "UnavailableError: Socket closed", "workerpool0-0")
+    api.route("POST", "/v2/entries:list", lambda call: {"entries": [lost]})
+    assert main(["diagnose", name]) == 0, capsys.readouterr().err
+    asked = next(call.body for call in api.calls if call.path == "/v2/entries:list")
+    assert asked["resourceNames"] == ["projects/my-project"]
+
+
 def test_the_error_that_the_job_carries_where_nothing_ran(api, capsys):
     failed = {"name": NAME, "state": "JOB_STATE_FAILED", "error": {"code": 8, "message": QUOTA}}
     api.route("GET", f"/v1/{NAME}", lambda call: failed)

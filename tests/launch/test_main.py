@@ -76,6 +76,17 @@ def test_a_count_that_can_be_none_is_told(arguments, capsys):
     assert f"a whole number of {least} or more was expected" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["list", "watch", "cancel", "diagnose"])
+def test_without_gcloud_a_verb_that_needs_it_says_how_to_get_it(verb, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PROJECT", "my-project")
+    monkeypatch.setenv("REGION", "us-central1")
+    job = [] if verb == "list" else ["projects/my-project/locations/us-central1/customJobs/1"]
+    assert cli.main([verb, *job]) == 2
+    said = capsys.readouterr().err
+    assert "gcloud is not installed" in said and "https://cloud.google.com/sdk/docs/install" in said
+
+
 @pytest.mark.parametrize(
     ("raised", "code"), [(LaunchError("a sentence"), 2), (LaunchError("no", 1), 1), (KeyboardInterrupt(), 130)]
 )

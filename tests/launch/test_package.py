@@ -113,6 +113,15 @@ def test_without_a_bucket_it_says_where_to_set_it(emulator, monkeypatch, tmp_pat
     assert "no value for BUCKET" in capsys.readouterr().err
 
 
+def test_without_credentials_it_says_how_to_get_them(tmp_path, monkeypatch, capsys):
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")  # this machine may be one of Google's
+    assert cli.main(["package", "--set=PROJECT=p", "--set=BUCKET=jobs"]) == 1
+    assert "Fix: gcloud auth application-default login" in capsys.readouterr().err
+
+
 def test_a_tree_that_cannot_be_built_is_a_sentence(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[build-system]\nrequires = []\n[project]\nname = 3\n")
     with pytest.raises(package.LaunchError, match="setuptools could not build"):
