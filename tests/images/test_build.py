@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -30,6 +32,31 @@ def test_image_test_runs_it_with_a_jobs_outputs(images, launch, kind):
     assert ran.returncode == 0, ran.stdout[-3000:]
     assert "/tmp/output/model" in ran.stdout
     assert "trains read-only" in ran.stdout
+
+
+def test_a_stopped_container_saves_and_asks_for_a_restart(images):
+    """SIGTERM reaches Python, because the entry point is no shell's child."""
+    flags = ["--epochs=100000", "--log_every_steps=1"]
+    name = docker("run", "--detach", *NO_RIGHTS[1:], images("cpu"), *flags).stdout.strip()
+    try:
+        with subprocess.Popen(["docker", "logs", "--follow", name], stdout=subprocess.PIPE, text=True) as log:
+            assert any("step " in line for line in log.stdout)
+            log.kill()
+        docker("stop", "--time=300", name)
+        assert docker("inspect", "--format={{.State.ExitCode}}", name).stdout.strip() == "143"
+        assert "saved" in docker("logs", name).stdout
+    finally:
+        docker("rm", "--force", name, check=False)
+
+
+def test_a_shell_in_the_image_has_its_python_and_leaves_nothing(images, tree):
+    images("cpu")
+    command = [sys.executable, "-m", "launch", "image", "shell", "cpu"]
+    asked = "python -c 'import trainer, tensorflow as tf; print(tf.__version__)'; id -u; hostname\n"
+    ran = subprocess.run(command, cwd=tree, input=asked, capture_output=True, text=True, check=False)
+    told = ran.stdout.splitlines()
+    assert told[0].startswith("a shell in ") and told[1:3] == ["2.21.0", "10001"], ran.stderr
+    assert told[3] not in docker("ps", "--all", "--format={{.ID}}").stdout
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,7 @@
 """The docker runner on a real engine: its own network, Vertex AI's host names, nothing left."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -96,6 +97,29 @@ def test_no_container_is_left_however_the_launcher_ends(number, client, tmp_path
             break
         time.sleep(0.1)
     assert left(client, tmp_path / "out") == []
+
+
+TRIAL = """
+import json, os, pathlib, sys
+value = sys.argv[1].partition("=")[2]
+file = pathlib.Path(os.environ["CLOUD_ML_HP_METRIC_FILE"])
+file.write_text(json.dumps({"global_step": "1", "trial": os.environ["CLOUD_ML_TRIAL_ID"], "score": value}) + "\\n")
+"""
+
+
+def test_a_study_runs_its_trials_in_containers(client, tmp_path, capsys):
+    spec = yaml.safe_load(pathlib.Path(job(tmp_path, TRIAL)).read_text())
+    study = {
+        "metrics": [{"metricId": "score", "goal": "MAXIMIZE"}],
+        "parameters": [{"parameterId": "x", "doubleValueSpec": {"minValue": 0.0, "maxValue": 1.0}}],
+    }
+    file = tmp_path / "study.yaml"
+    counts = {"displayName": "test", "maxTrialCount": 2, "parallelTrialCount": 2}
+    file.write_text(yaml.safe_dump({**counts, "studySpec": study, "trialJobSpec": spec}))
+    folder = tmp_path / "out"
+    assert command_line.main(["tune", str(file), "--runner=docker", f"--output={folder}"]) == 0
+    assert "Best of 2 trials" in capsys.readouterr().out
+    assert [left(client, folder / number) for number in "12"] == [[], []]
 
 
 def test_an_image_that_is_not_there_is_told(client, tmp_path, capsys):
