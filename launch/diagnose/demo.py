@@ -162,7 +162,8 @@ def _preflight(demo: Demo) -> None:
     from launch.__main__ import main
 
     spec = yaml.safe_load(Path("configs", f"{demo.config}.yaml").read_text(encoding="utf-8"))
-    spec.pop("serviceAccount", None)  # the demonstration has none
+    for key in ("serviceAccount", "tensorboard"):  # the demonstration has none
+        spec.pop(key, None)
     container = spec["workerPoolSpecs"][0]["containerSpec"]
     container["args"] = [*container.get("args", []), *demo.args]
     with tempfile.TemporaryDirectory() as folder:

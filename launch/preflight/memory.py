@@ -1,60 +1,23 @@
-"""Batch and memory: the global batch over the replicas, and the model's estimate against the accelerator's memory.
+"""Batch and memory: the global batch over the replicas, and the model's estimate against the accelerator's memory."""
 
-The estimate is trainer.estimate's, in a process of its own (the launcher imports no TensorFlow), kept under
-.cache/estimate/ by the content of what it depends on.
-"""
-
-import dataclasses
-import hashlib
-import json
 import math
-import os
 import pathlib
-import subprocess
-import sys
 from collections.abc import Iterator
 
 from launch.checks import Check
 from launch.preflight import accelerators
-from launch.preflight.cloud import Trouble
+from launch.preflight.estimate import Need, estimate
 from launch.preflight.flags import of_job
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
-from launch.project import ROOT
 from launch.spec import Pool
 
 # How far the truth was from the estimate, as factors, where a step's real peak was measured (docs/preflight.md);
 # a TPU pads the last dimensions to 8 x 128, which no graph shows.
 OFF = {"cpu": (0.65, 1.6), "gpu": (0.65, 1.6), "tpu": (0.65, 2.5)}
-SOURCES = ("trainer/estimate.py", "trainer/model.py", "trainer/data.py")
 # Vertex AI's documentation: agents may take up to 40 % of the memory of its smallest machines.
 SMALL_VCPUS, SMALL_SHARE, LARGE_SHARE = 4, 0.6, 0.85
 GB = 1e9
-
-
-@dataclasses.dataclass(frozen=True)
-class Need:
-    """What one replica takes: bytes for each size of its share of the batch, in rising order."""
-
-    parameters: int
-    gradient_bytes: int
-    bytes_by_batch: dict[int, int]
-    unsized_tensors: int
-
-    @classmethod
-    def of(cls, figures: dict) -> "Need":
-        """From trainer.estimate's JSON, whose keys are text."""
-        table = {int(n): int(size) for n, size in figures["bytes_by_batch"].items()}
-        ordered = dict(sorted(table.items()))
-        return cls(int(figures["parameters"]), int(figures["gradient_bytes"]), ordered, int(figures["unsized_tensors"]))
-
-    def bytes(self, examples: float, accumulates: bool) -> float:
-        """The whole, for a micro-batch; sums of gradients are kept where several make an update."""
-        sizes = list(self.bytes_by_batch)
-        above = next((i for i, n in enumerate(sizes) if n >= examples and i), len(sizes) - 1)
-        low, high = sizes[above - 1], sizes[above]
-        at_low, at_high = self.bytes_by_batch[low], self.bytes_by_batch[high]
-        return at_low + (at_high - at_low) * (examples - low) / (high - low) + self.gradient_bytes * accumulates
 
 
 def arithmetic(job: Job) -> Iterator[Check]:
@@ -89,7 +52,7 @@ def _fits(job: Job, pool: Pool, need: Need) -> Check:
     middle = need.bytes(share, parts > 1) / GB
     low, high = (middle * factor for factor in OFF[pool.architecture])
     room, whose = memory_gb(pool)
-    said = f"about {_size(middle)} ({_size(low)} to {_size(high)}) for {share:g} examples a replica"
+    said = f"about {_size(middle)} ({_size(low)} to {_size(high)}) for {share:,.10g} examples a replica"
     said += f", {need.parameters:,} parameters"
     if need.unsized_tensors:
         said += f"; {need.unsized_tensors} tensors have no size before run time and are not in it"
@@ -103,7 +66,9 @@ def _fits(job: Job, pool: Pool, need: Need) -> Check:
 
 
 def _size(gb: float) -> str:
-    return f"{gb:.3g} GB" if gb >= 0.1 else f"{gb * 1000:.2g} MB"
+    if gb < 0.1:
+        return f"{gb * 1000:.2g} MB"
+    return f"{gb:.3g} GB" if gb < 1000 else f"{float(f'{gb:.3g}'):,.0f} GB"
 
 
 def _smaller(job: Job, need: Need, room: float, factor: float, parts: int) -> tuple[str, str]:
@@ -142,41 +107,6 @@ def memory_gb(pool: Pool) -> tuple[float | None, str]:
         return None, pool.machine_type or "the machine"
     small = accelerators.vcpus(pool.machine_type) <= SMALL_VCPUS
     return whole * (SMALL_SHARE if small else LARGE_SHARE), pool.machine_type
-
-
-def estimate(job: Job, root: pathlib.Path = ROOT) -> Need:
-    """trainer.estimate's figures for the chief's flags. Raises Trouble("other") with its sentence."""
-    args = job.trainers[0].args if job.trainers else []
-    digest = hashlib.sha256("\0".join(args).encode())
-    example = os.environ.get("TRAINYARD_EXAMPLE")  # another folder's model.py and data.py
-    for source in SOURCES:
-        file = root / source
-        if example and (root / example / file.name).is_file():
-            file = root / example / file.name
-        digest.update(file.read_bytes() if file.is_file() else b"")
-    kept = root / ".cache" / "estimate" / f"{digest.hexdigest()[:24]}.json"
-    try:
-        figures = json.loads(kept.read_text())
-    except (OSError, ValueError):
-        figures = _estimated(args, root, job.remaining_s())
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(figures))
-        part.replace(kept)
-    return Need.of(figures)
-
-
-def _estimated(args: list[str], root: pathlib.Path, timeout_s: float) -> dict:
-    command = [sys.executable, "-m", "trainer.estimate", *args]
-    quiet = {"cwd": root, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-    try:
-        done = subprocess.run(command, timeout=timeout_s, **quiet)
-    except subprocess.TimeoutExpired:
-        raise Trouble("late", f"TensorFlow took more than {timeout_s:.0f} s to start and trace the model") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no answer"]
-        raise Trouble("other", f"the model can't be estimated: {said[-1]}")
-    return json.loads(done.stdout)
 
 
 PROBES = (Probe("memory", "batch", arithmetic), Probe("memory", "memory", fits))

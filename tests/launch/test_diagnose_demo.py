@@ -35,8 +35,11 @@ def test_the_page_is_made_from_the_causes():
 
 def test_each_cause_of_the_seven_is_named_on_their_page():
     said = (pages.ROOT / "docs" / "seven-failures.md").read_text(encoding="utf-8")
-    known = {cause.id for cause in causes.load()[0]}
-    assert set(re.findall(r"`([a-z0-9]+_[a-z_0-9]+)`", said)) <= known
+    parts = re.split(r"^## \d\. ", said, flags=re.MULTILINE)[1:]
+    for number, part in enumerate(parts, 1):
+        named = re.search(r"^\* \*\*Diagnose\*\*:(.*?)^\* ", part, re.MULTILINE | re.DOTALL)[1]
+        expected = {cause.id for cause in causes.load()[0] if cause.seven == number}
+        assert set(re.findall(r"`([a-z0-9_]+)`", named)) == expected
 
 
 def test_the_commands_in_the_advice_exist():
