@@ -12,8 +12,9 @@ import keras
 import tensorflow as tf
 
 from benchmarks.rows import Row, interleaved, ratio
-from trainer import build, data, flags, loop, update
+from trainer import build, data, flags, loop
 from trainer.input.pipeline import Pipeline, Share
+from trainer.optimizer.whole_batch import WholeBatchOptimizer
 from trainer.saving.checkpoint import Checkpoints
 
 STEPS, EVERY_S = 200, 30
@@ -35,14 +36,14 @@ def _nothing(*_: object) -> None:
 
 def without_look() -> loop.Loop:
     """The same with nothing noted and nothing checked."""
-    kept = update.WholeBatchOptimizer._note_bad, loop.Loop._note_loss
-    update.WholeBatchOptimizer._note_bad = _nothing
+    kept = WholeBatchOptimizer._note_bad, loop.Loop._note_loss
+    WholeBatchOptimizer._note_bad = _nothing
     loop.Loop._note_loss = _nothing
     try:
         made = make()
         made.train(made.iterator(0, 10**6), 2)  # traced now, without them
     finally:
-        update.WholeBatchOptimizer._note_bad, loop.Loop._note_loss = kept
+        WholeBatchOptimizer._note_bad, loop.Loop._note_loss = kept
     return made
 
 

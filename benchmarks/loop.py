@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from benchmarks.models import subject
 from benchmarks.rows import Row, interleaved, ratio
-from trainer.build import Schedule
 from trainer.loop import Loop
-from trainer.update import WholeBatchOptimizer
+from trainer.optimizer.schedule import Schedule
+from trainer.optimizer.whole_batch import WholeBatchOptimizer
 
 STEPS = {"digits": 120, "resnet": 8}  # a second or so: what slows the machine down meanwhile slows all of them
 REPEATS = {"digits": 15, "resnet": 7}

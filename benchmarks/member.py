@@ -17,7 +17,7 @@ from benchmarks.models import BATCH, build_of, data_of
 from trainer.flags import parse
 from trainer.input.pipeline import Pipeline, Share
 from trainer.loop import Loop
-from trainer.update import WholeBatchOptimizer
+from trainer.optimizer.whole_batch import WholeBatchOptimizer
 
 WARM_UP, FOREVER = 2, 10**7
 

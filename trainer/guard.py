@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.update import TRACED
+from trainer.optimizer.whole_batch import TRACED
 
 REWINDS = 3
 FIXES = (

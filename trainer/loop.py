@@ -14,12 +14,13 @@ import keras
 import tensorflow as tf
 
 from trainer.input.pipeline import Pipeline
-from trainer.update import TRACED, WholeBatchOptimizer, replica_local, shares_variables
+from trainer.metrics import Extras, Metrics
+from trainer.optimizer.replicated import replica_local
+from trainer.optimizer.whole_batch import TRACED, WholeBatchOptimizer
 
 # AutoGraph would read and rewrite every function of a step, a second before the first one; Keras' `fit` keeps it away
 # from train_step as well.
 plainly = tf.autograph.experimental.do_not_convert
-EXTRAS = 16  # values besides the metrics that a train_step may return
 
 
 class Loop:
@@ -34,14 +35,11 @@ class Loop:
         self.model, self.strategy, self.pipeline, self.jit = model, strategy, pipeline, jit
         self.optimizer: WholeBatchOptimizer = model.optimizer
         self.request = tf.Variable(0.0, trainable=False)  # a plain variable: signal handlers and timers set it
-        self.extra_names: list[str] = []
         self._kept: list[Any] = []  # every training iterator
         self.waits: Callable[[str], AbstractContextManager] = contextlib.nullcontext  # around what needs all workers
         self.prepare()
         self._train_call = tf.function(self._train_steps)
         self._test_call = tf.function(self._test_step)
-        self._reset_call = tf.function(self._reset_step)
-        self._read_rows, self._write_rows = tf.function(self._gather_rows), tf.function(self._scatter_rows)
         self._look_call = tf.function(self._train_one)
         self.test_graph: Any = None  # the concrete function of the evaluation step, once it has run
         self._waited = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -58,20 +56,18 @@ class Loop:
             if not self.model.built:
                 self._once(lambda batch: self.model(keras.utils.unpack_x_y_sample_weight(batch)[0]), zeros)
             self.optimizer.build(self.model.trainable_variables)
-            self.extras = self._extras_variable()
+            self.extras = Extras(self.model)
             self.losses = replica_local(tf.zeros([TRACED, 2]), tf.float32, "losses")  # (total, count) after each step
         self._once(self.model.test_step, zeros)
         self.model.reset_metrics()
+        self.metrics = self._metrics()
         means = [m for m in self.model.metrics if m.name == "loss" and isinstance(m, keras.metrics.Mean)]
         self.loss_metric = means[0] if means else None
         self.optimizer.averaged = statistics(self.model) if self.optimizer.replicas > 1 else []
         self.optimizer.request = self.request
 
-    def _extras_variable(self) -> tf.Variable:
-        if shares_variables(self.strategy):
-            return tf.Variable(tf.zeros([EXTRAS]), trainable=False)
-        on_read, mean = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.MEAN
-        return tf.Variable(tf.zeros([EXTRAS]), trainable=False, synchronization=on_read, aggregation=mean)
+    def _metrics(self) -> Metrics:
+        return Metrics(self.model, self.strategy, lambda kind: self.waits(kind))
 
     def _once(self, step: Callable, batch: Any) -> None:
         """One step, eagerly, on a batch for every replica."""
@@ -156,8 +152,6 @@ class Loop:
             gradients = tf.function(gradients, jit_compile=True, autograph=False)
         gradients(batch)
         self.optimizer.finish()
-        if not self.optimizer.applied:  # a train_step with optimizers of its own
-            self.optimizer._reduced([])
         self._note_loss()
 
     def _note_loss(self) -> None:
@@ -172,7 +166,7 @@ class Loop:
     def _micro_batches(self, batch: Any) -> None:
         parts = max(1, self.optimizer.micro_batches)
         if parts == 1:
-            self._keep_extras(self.model.train_step(batch))
+            self.extras.keep(self.extras.of(self.model.train_step(batch)))
             return
         rows = tf.nest.flatten(batch)[0].shape[0] // parts
 
@@ -181,25 +175,14 @@ class Loop:
             micro = tf.nest.map_structure(
                 lambda t: tf.ensure_shape(t[start : start + rows], [rows, *t.shape[1:]]), batch
             )
-            self._keep_extras(self.model.train_step(micro))
+            self.extras.keep(self.extras.of(self.model.train_step(micro)))
             return part + 1
 
         tf.while_loop(lambda part: part < parts, one, [0])
 
-    def _keep_extras(self, logs: dict[str, Any]) -> None:
-        """Values that the model's own train_step returns and no metric holds: the last step's are reported."""
-        extras = without_metrics(self.model, logs)
-        self.extra_names = sorted(extras)[:EXTRAS]
-        if self.extra_names:
-            values = [tf.cast(tf.reduce_mean(extras[name]), tf.float32) for name in self.extra_names]
-            self.extras.assign(tf.pad(tf.stack(values), [[0, EXTRAS - len(values)]]))
-
     def logs(self) -> dict[str, float]:
-        """The metrics since they were reset, over all replicas."""
-        values = self._results()
-        if self.extra_names:
-            values.update(zip(self.extra_names, map(float, self.extras.numpy()), strict=False))
-        return values
+        """The metrics since they were reset, over all replicas, and the last step's extras."""
+        return self.metrics.results() | self.extras.results()
 
     def evaluate(self, split: str, stop: Callable[[bool], bool] = lambda last: False) -> dict[str, float] | None:
         """The metrics of a split: every example counted once, whatever batch size and replicas.
@@ -209,68 +192,16 @@ class Loop:
         dataset, steps = self.pipeline.evaluation(split)
         iterator = iter(self._distributed(lambda _: dataset))
         self.test_graph = self.test_graph or self._test_call.get_concrete_function(iterator)
-        self.reset_metrics()
+        self.metrics.reset()
         for number in range(steps):
             with self.waits(f"test {split}"):
                 self._test_call(iterator)
             if stop(number == steps - 1):
-                self.reset_metrics()
+                self.metrics.reset()
                 return None
-        values = self._results()
-        self.reset_metrics()
+        values = self.metrics.results()
+        self.metrics.reset()
         return values
-
-    def reset_metrics(self) -> None:
-        """Forget what the metrics have seen."""
-        if self.strategy.num_replicas_in_sync > 1:  # each its own: one assignment for all would read them all first
-            self._reset_call()
-            return
-        self.model.reset_metrics()
-
-    def _reset_step(self) -> None:
-        def reset() -> int:
-            self.model.reset_metrics()
-            return 0
-
-        self.strategy.run(reset)
-
-    def _results(self) -> dict[str, float]:
-        with self.waits("metrics"):
-            return {name: float(value) for name, value in _flat(self.model.get_metrics_result()).items()}
-
-    def metric_rows(self) -> list[tf.Tensor]:
-        """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
-        with self.waits("rows"):
-            return self._read_rows()
-
-    def put_metric_rows(self, rows: list[tf.Tensor]) -> None:
-        """The reverse of metric_rows; on as many replicas."""
-        self._write_rows(rows)
-
-    def _gather_rows(self) -> list[tf.Tensor]:
-        metrics = [variable.value for variable in self.model.metrics_variables]
-
-        def rows() -> list[tf.Tensor]:
-            context = tf.distribute.get_replica_context()
-            return [context.all_gather(tf.expand_dims(variable, 0), 0) for variable in metrics]
-
-        if self.strategy.num_replicas_in_sync == 1:
-            return [tf.expand_dims(variable, 0) for variable in metrics]
-        return [self.strategy.experimental_local_results(row)[0] for row in self.strategy.run(rows)]
-
-    def _scatter_rows(self, rows: list[tf.Tensor]) -> None:
-        metrics = [variable.value for variable in self.model.metrics_variables]
-
-        def take() -> None:
-            index = tf.distribute.get_replica_context().replica_id_in_sync_group
-            for variable, row in zip(metrics, rows, strict=True):
-                variable.assign(row[index])
-
-        if self.strategy.num_replicas_in_sync > 1:
-            self.strategy.run(take)
-            return
-        for variable, row in zip(metrics, rows, strict=True):
-            variable.assign(row[0])
 
     def _test_step(self, iterator: Any) -> None:
         self.strategy.run(self._replica_test, args=(next(iterator),))
@@ -283,26 +214,6 @@ class Loop:
 
         # the last step may leave a replica without an example
         tf.cond(tf.shape(tf.nest.flatten(batch)[0])[0] > 0, test, lambda: 0)
-
-
-def _flat(results: dict[str, Any]) -> dict[str, Any]:
-    """Scalars by name; a metric that returns several (a dict) gives each its own line."""
-    flat = {}
-    for name, value in results.items():
-        if isinstance(value, dict):
-            flat.update(value)
-        elif tf.convert_to_tensor(value).shape.rank == 0:
-            flat[name] = value
-    return flat
-
-
-def without_metrics(model: keras.Model, logs: dict[str, Any]) -> dict[str, Any]:
-    """What a train_step returned besides the model's metrics, which are read from their own variables.
-
-    Those of `compile` go by the names in get_metrics_result; model.metrics has one for all of them.
-    """
-    known = {metric.name for metric in model.metrics} | set(_flat(model.get_metrics_result()))
-    return {name: value for name, value in logs.items() if name not in known and not isinstance(value, dict)}
 
 
 def _layers(layer: Any) -> list[Any]:

@@ -110,7 +110,7 @@ class Training:
         """Steps up to the next event; (the step reached, the request that the replicas agreed on)."""
         within = step % self.steps_per_epoch
         if within == 0:
-            self.loop.reset_metrics()
+            self.loop.metrics.reset()
             self.callbacks.on_epoch_begin(step // self.steps_per_epoch)
         self.callbacks.on_train_batch_begin(within)
         self.report.profile(step)

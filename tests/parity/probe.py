@@ -38,7 +38,7 @@ def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
     fixed = loop.evaluate("validation")
     iterator, losses = loop.iterator(0, steps), []
     for _ in range(0, steps, settings.steps_per_call or 1):
-        loop.reset_metrics()
+        loop.metrics.reset()
         loop.train(iterator, settings.steps_per_call or 1)
         losses.append(loop.logs()["loss"])
     trained = loop.evaluate("validation")

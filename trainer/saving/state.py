@@ -33,7 +33,7 @@ class State:
 
     def metric_rows(self) -> list[tf.Tensor]:
         """Each replica's own share of every metric, [replicas, ...]: their sum alone would round otherwise."""
-        return self.loop.metric_rows()
+        return self.loop.metrics.rows()
 
     def local(self, name: str) -> tf.Tensor:
         """This process's copy of a variable, without a word to the other workers."""
@@ -44,7 +44,7 @@ class State:
         """Take up values by the names of `variables`, and the rows of `metric_rows`."""
         for name, variable in self.variables.items():
             variable.assign(values[name])
-        self.loop.put_metric_rows([tf.constant(_for_replicas(rows, self.replicas)) for rows in metric_rows])
+        self.loop.metrics.put([tf.constant(_for_replicas(rows, self.replicas)) for rows in metric_rows])
 
     def gather(self, value: float, share: Share, kind: str = "gather") -> list[float]:
         """Every worker's value, the chief's first, at every worker. `kind` of wait: watchdog.py."""

@@ -2,8 +2,8 @@
 
 The chief hands out steps through tf.distribute.coordinator.ClusterCoordinator; a worker that dies has its step done
 again by another, and takes part again once it is back. Keras would lose updates (it assigns `x + 1` where
-several workers do so at once): the step is captured (captured.py), and what it adds to metrics, counters and moving
-statistics is added in place, on the parameter server that holds the variable.
+several workers do so at once): the step is captured (captured.py), and what it adds to counters and moving statistics
+is added in place, on the parameter server that holds the variable. What it adds to the metrics it gives back.
 """
 
 import collections
@@ -11,14 +11,32 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from trainer.input.pipeline import Pipeline
-from trainer.loop import EXTRAS, Loop, plainly
+from trainer.loop import Loop, plainly
 from trainer.settings import Settings
 from trainer.strategies.captured import Captured, Step
 
 AHEAD = 2  # steps handed out for each worker: one being made, one that waits
+
+
+class Seen:
+    """What finished steps add to the metrics. A step that died with its worker is made again, and counts once."""
+
+    def __init__(self, metrics: list[keras.Variable]):
+        self.metrics = metrics
+        self.totals: list[Any] = [0.0] * len(metrics)
+
+    def add(self, values: list[np.ndarray]) -> None:
+        """One step's, in the order of the metrics."""
+        self.totals = [total + np.asarray(value, np.float64) for total, value in zip(self.totals, values, strict=True)]
+
+    def tell(self) -> None:
+        """Have the metrics know."""
+        for variable, total in zip(self.metrics, self.totals, strict=True):
+            variable.value.assign_add(tf.cast(total, variable.value.dtype))
 
 
 class AsynchronousLoop(Loop):
@@ -32,7 +50,7 @@ class AsynchronousLoop(Loop):
         self.coordinator = tf.distribute.experimental.coordinator.ClusterCoordinator(strategy)
         self.workers = strategy.extended._num_workers
         super().__init__(model, strategy, pipeline, jit=settings.jit)
-        self.captured = Step(model, jit=settings.jit)
+        self.captured = Step(model, self.extras, jit=settings.jit)
         self._worker_call = tf.function(self._worker_step)
         self._here: Loop | None = None
 
@@ -64,18 +82,21 @@ class AsynchronousLoop(Loop):
 
     def train(self, iterator: Any, steps: int) -> int:
         """Make `steps` updates, or fewer where this process was asked to stop or pause. Returns how many."""
-        start, waiting = self.step, collections.deque()
+        start, waiting, seen = self.step, collections.deque(), Seen(self.captured.metrics)
         alone, done, asked = self.settings.one_worker_steps, 0, 0.0
         while done < steps and not asked:
             ahead = 1 if start + done < alone else AHEAD * self.workers
             while len(waiting) >= ahead:
-                waiting.popleft().get()
+                seen.add(waiting.popleft().get())
             waiting.append(
                 self.coordinator.schedule(self._worker_call, args=(iterator, tf.constant(start + done, tf.int64)))
             )
             done += 1
             asked = float(self.request.numpy())
         self.coordinator.join()
+        for result in waiting:
+            seen.add(result.get())
+        seen.tell()
         if self.step != start + done:  # a worker died inside its update, and the step was made again
             self.optimizer.iterations.value.assign(start + done)
         self.optimizer.agreed.assign(asked)
@@ -86,28 +107,27 @@ class AsynchronousLoop(Loop):
         self.train(iterator, 1)
         return {}
 
-    def _worker_step(self, iterator: Any, step: tf.Tensor) -> tf.Tensor:
+    def _worker_step(self, iterator: Any, step: tf.Tensor) -> list[tf.Tensor]:
         batch = next(iterator)
         if self.pipeline.split("train").fits:
             batch = self.pipeline.batch_at(step, batch)
-        self.strategy.run(self._replica_step, args=(batch,))
-        return tf.constant(0)
+        return self.strategy.run(self._replica_step, args=(batch,))
 
     @plainly
-    def _replica_step(self, batch: Any) -> None:
+    def _replica_step(self, batch: Any) -> list[tf.Tensor]:
+        """One update; what it adds to each metric's variable."""
         began = tf.identity(self._count())
         with tf.control_dependencies([began]):
             captured = self.captured.train(batch)
-        for variable, value in zip(self.captured.metrics, captured.metrics, strict=True):
-            variable.value.assign_add(value)
         self._add_state(captured)
-        self._put_extras(captured.extras)
+        self.extras.keep(captured.extras)
         rate = None
         if self.settings.scale_stale:
             with tf.control_dependencies(tf.nest.flatten(captured.gradients)):
                 stale = self._count() - began
             rate = lambda: self._rate() / tf.cast(tf.maximum(stale, 1), tf.float32)  # noqa: E731
         self.optimizer.apply_whole(captured.gradients, self.captured.targets, rate)
+        return captured.metrics
 
     def _rate(self) -> tf.Tensor:
         return tf.convert_to_tensor(self.optimizer.inner.learning_rate)
@@ -124,12 +144,6 @@ class AsynchronousLoop(Loop):
                 variable.value.assign(after)
             elif changed:
                 variable.value.assign_add(after - before)
-
-    def _put_extras(self, extras: dict[str, Any]) -> None:
-        self.extra_names = sorted(extras)[:EXTRAS]
-        if self.extra_names:
-            values = [tf.cast(tf.reduce_mean(extras[name]), tf.float32) for name in self.extra_names]
-            self.extras.assign(tf.pad(tf.stack(values), [[0, EXTRAS - len(values)]]))
 
     def evaluate(self, split: str, stop: Callable[[bool], bool] = lambda last: False) -> dict[str, float] | None:
         """The metrics of a split, on the chief, by a copy of the model: each example counts once, whoever dies."""

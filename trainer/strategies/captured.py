@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from trainer.loop import without_metrics
-from trainer.update import WholeBatchOptimizer
+from trainer.metrics import Extras
+from trainer.optimizer.whole_batch import WholeBatchOptimizer
 
 
 class Captured(NamedTuple):
@@ -29,11 +29,12 @@ class Step:
 
     Args:
         model: built, with every metric's variables made.
+        extras: tells what train_step returns besides the metrics.
         jit: compile it with XLA.
     """
 
-    def __init__(self, model: keras.Model, *, jit: bool = False):
-        self.model, self.jit = model, jit
+    def __init__(self, model: keras.Model, extras: Extras, *, jit: bool = False):
+        self.model, self.extras, self.jit = model, extras, jit
         self.metrics = list(model.metrics_variables)
         known = {id(variable) for variable in self.metrics}
         self.state = [v for v in model.non_trainable_variables if id(v) not in known]
@@ -53,8 +54,7 @@ class Step:
         with self._scope(before) as scope:
             for part in range(parts):
                 micro = batch if parts == 1 else _slice(batch, part * rows, rows)
-                logs = self.model.train_step(micro)
-                extras = without_metrics(self.model, logs)
+                extras = self.extras.of(self.model.train_step(micro))
         held, optimizer.captured = optimizer.captured, None
         after = [scope.get_current_value(v) for v in self.state]
         self.changed = [new is not old for new, old in zip(after, scope.first, strict=True)]

@@ -7,50 +7,68 @@ same order as MirroredStrategy with as many replicas, whose weights and metrics 
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 
-from trainer.loop import EXTRAS, Loop, plainly, statistics
+from trainer.loop import Loop, plainly, statistics
+from trainer.metrics import Metrics
 from trainer.strategies.captured import Captured, Step
+
+
+class CentralMetrics(Metrics):
+    """A row for each replica's share of every metric: one sum for all would round otherwise."""
+
+    def __init__(self, model: keras.Model, *args: Any):
+        super().__init__(model, *args)
+        with self.strategy.scope():
+            self.parts = [
+                tf.Variable(tf.zeros([self.replicas, *v.shape], v.dtype), trainable=False)
+                for v in model.metrics_variables
+            ]
+
+    def reset(self) -> None:
+        """Forget what the metrics have seen."""
+        super().reset()
+        for part in self.parts:
+            part.assign(tf.zeros_like(part))
+
+    def add(self, metrics: list[list[tf.Tensor]]) -> None:
+        """What a step of each replica adds."""
+        for part, values in zip(self.parts, zip(*metrics, strict=True), strict=True):
+            part.assign_add(tf.stack(values))
+
+    def results(self) -> dict[str, float]:
+        """The metrics since they were reset, over all replicas."""
+        for variable, part in zip(self.model.metrics_variables, self.parts, strict=True):
+            variable.value.assign(tf.add_n(tf.unstack(tf.convert_to_tensor(part))))
+        return super().results()
+
+    def rows(self) -> list[tf.Tensor]:
+        """Each replica's own share of every metric, [replicas, ...]."""
+        return [tf.convert_to_tensor(part) for part in self.parts]
+
+    def put(self, rows: list[tf.Tensor]) -> None:
+        """The reverse of `rows`."""
+        for part, row in zip(self.parts, rows, strict=True):
+            part.assign(row)
 
 
 class CentralLoop(Loop):
     """The loop under tf.distribute.experimental.CentralStorageStrategy."""
 
     def prepare(self) -> None:
-        """As Loop's, and a row for each replica's share of every metric: one sum for all would round otherwise."""
+        """As Loop's, and the step to capture."""
         super().prepare()
-        self.captured = Step(self.model, jit=self.jit)
+        self.captured = Step(self.model, self.extras, jit=self.jit)
         averaged = {id(variable) for variable in statistics(self.model)}
         self.averaged = [id(v.value) in averaged for v in self.captured.state]
-        replicas = self.strategy.num_replicas_in_sync
-        with self.strategy.scope():
-            self.rows = [
-                tf.Variable(tf.zeros([replicas, *v.shape], v.dtype), trainable=False) for v in self.captured.metrics
-            ]
+
+    def _metrics(self) -> CentralMetrics:
+        return CentralMetrics(self.model, self.strategy, lambda kind: self.waits(kind))
 
     def _once(self, step: Any, batch: Any) -> None:
         with self.strategy.scope():
             step(batch)
-
-    def reset_metrics(self) -> None:
-        """Forget what the metrics have seen."""
-        super().reset_metrics()
-        for row in self.rows:
-            row.assign(tf.zeros_like(row))
-
-    def _results(self) -> dict[str, float]:
-        for variable, row in zip(self.captured.metrics, self.rows, strict=True):
-            variable.value.assign(tf.add_n(tf.unstack(tf.convert_to_tensor(row))))
-        return super()._results()
-
-    def metric_rows(self) -> list[tf.Tensor]:
-        """Each replica's own share of every metric, [replicas, ...]."""
-        return [tf.convert_to_tensor(row) for row in self.rows]
-
-    def put_metric_rows(self, rows: list[tf.Tensor]) -> None:
-        """The reverse of metric_rows."""
-        for variable, row in zip(self.rows, rows, strict=True):
-            variable.assign(row)
 
     @plainly
     def _replica_step(self, batch: Any) -> None:
@@ -61,28 +79,16 @@ class CentralLoop(Loop):
         parts = [strategy.experimental_local_results(value) for value in tf.nest.flatten(captured)]
         replicas = [tf.nest.pack_sequence_as(captured, [part[i] for part in parts]) for i in range(len(parts[0]))]
         gradients = [_sum(values) for values in zip(*(replica.gradients for replica in replicas), strict=True)]
-        self._add_metrics([replica.metrics for replica in replicas])
+        self.metrics.add([replica.metrics for replica in replicas])
         afters = zip(*(replica.after for replica in replicas), strict=True)
         changes = zip(self.captured.state, afters, self.captured.changed, self.averaged, strict=True)
         for variable, values, changed, averaged in changes:
             if changed:
                 variable.value.assign(_mean(values) if averaged else values[0])
-        self._put_extras([replica.extras for replica in replicas])
+        extras = [replica.extras for replica in replicas]
+        self.extras.keep({name: tf.add_n([one[name] for one in extras]) / len(extras) for name in extras[0]})
         self.optimizer.agreed.assign(self.request)
         self.optimizer.apply_whole(gradients, self.captured.targets)
-
-    def _add_metrics(self, metrics: list[list[tf.Tensor]]) -> None:
-        for variable, values in zip(self.rows, zip(*metrics, strict=True), strict=True):
-            variable.assign_add(tf.stack(values))
-
-    def _put_extras(self, extras: list[dict[str, Any]]) -> None:
-        self.extra_names = sorted(extras[0])[:EXTRAS]
-        if self.extra_names:
-            means = [
-                tf.add_n([tf.cast(tf.reduce_mean(one[name]), tf.float32) for one in extras]) / len(extras)
-                for name in self.extra_names
-            ]
-            self.extras.assign(tf.pad(tf.stack(means), [[0, EXTRAS - len(means)]]))
 
     @plainly
     def _replica_test(self, batch: Any) -> None:
@@ -93,7 +99,7 @@ class CentralLoop(Loop):
 
     def _merge_test(self, strategy: tf.distribute.Strategy, metrics: list[Any]) -> None:
         values = [strategy.experimental_local_results(value) for value in metrics]
-        self._add_metrics(list(zip(*values, strict=True)))
+        self.metrics.add(list(zip(*values, strict=True)))
 
 
 def _mean(values: tuple[tf.Tensor, ...]) -> tf.Tensor:

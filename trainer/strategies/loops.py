@@ -7,11 +7,12 @@ import tensorflow as tf
 
 from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
+from trainer.optimizer.inner import updates_by_step
+from trainer.optimizer.replicated import shares_variables
 from trainer.replicas.cluster import stand_in
 from trainer.settings import Settings
 from trainer.strategies.strategy import StrategyError
 from trainer.strategies.tpu import TPUError, check_static
-from trainer.update import shares_variables, updates_by_step
 
 
 def make_loop(
