@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from benchmarks.rows import Row, interleaved, ratio
 from trainer import build, data, flags, loop
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 from trainer.optimizer.whole_batch import WholeBatchOptimizer
 from trainer.saving.checkpoint import Checkpoints
 

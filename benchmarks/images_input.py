@@ -11,7 +11,8 @@ import tensorflow as tf
 from benchmarks.rows import Row, interleaved, ratio
 from trainer.flags import parse
 from trainer.input import sources
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 
 IMAGES, SHARDS, BATCH, STEPS = 20_000, 8, 64, 50
 

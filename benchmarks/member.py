@@ -15,7 +15,8 @@ import tensorflow as tf
 
 from benchmarks.models import BATCH, build_of, data_of
 from trainer.flags import parse
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 from trainer.loop import Loop
 from trainer.optimizer.whole_batch import WholeBatchOptimizer
 

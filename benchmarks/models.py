@@ -11,7 +11,8 @@ import tensorflow as tf
 from trainer import data as digits_data
 from trainer import model as digits_model
 from trainer.flags import parse
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 from trainer.settings import Settings
 
 

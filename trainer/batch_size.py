@@ -25,7 +25,8 @@ def search(settings: Any, hyperparameters: Any) -> int:
     import tensorflow as tf
 
     from trainer import build, data
-    from trainer.input.pipeline import Pipeline, Share
+    from trainer.input.pipeline import Pipeline
+    from trainer.input.share import Share
     from trainer.memory import gradient_fits, largest
     from trainer.replicas import cluster
     from trainer.strategies import strategy

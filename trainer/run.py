@@ -24,7 +24,8 @@ from trainer.replicas.watchdog import Watchdog
 from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
 from trainer.saving import storage
-from trainer.saving.checkpoint import CheckpointError, Checkpoints
+from trainer.saving.checkpoint import Checkpoints
+from trainer.saving.reader import CheckpointError
 from trainer.saving.state import State
 from trainer.settings import Settings, combinations, warmup_of
 from trainer.strategies import loops, server, strategy

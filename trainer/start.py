@@ -51,7 +51,7 @@ def begin(training: Any, checkpoints: Checkpoints, where: Places, settings: Sett
     """
     if checkpoints.chief:
         folders.clear_unfinished(where.checkpoints)
-        if settings.fresh and checkpoints.belongs_to_this_cloud_job():
+        if settings.fresh and checkpoints.reader.belongs_to_this_cloud_job():
             console.line("--fresh is passed over: the platform has restarted this job, which goes on where it was")
         elif settings.fresh:
             moved = folders.set_aside(where.checkpoints, where.logs, where.model, where.result)

@@ -73,7 +73,7 @@ class Training:
         model.stop_training = False
         self.callbacks.on_train_begin()
         for callback, state in zip(self.callbacks.callbacks, self.progress.callbacks, strict=False):
-            restore_callback(callback, state)
+            restore_callback(callback, state, self.progress.arrays)
         model.stop_training = self.progress.stop_training
         self.report.begin(self.loop.step, self.pipeline)
         if self.settings.on_nan == "rewind" and self.checkpoints.saved_step < 0:
@@ -176,7 +176,8 @@ class Training:
         return True
 
     def _save(self) -> None:
-        self.progress.callbacks = [callback_state(callback) for callback in self.callbacks.callbacks]
+        self.progress.arrays = []
+        self.progress.callbacks = [callback_state(one, self.progress.arrays) for one in self.callbacks.callbacks]
         self.progress.stop_training = bool(self.loop.model.stop_training)
         self.progress.curves = dict(self.report.board.last_steps)
         if self.checkpoints.saved_step != self.loop.step:

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from trainer import contract, data, export, flags, model
 from trainer.input import sources, split
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 
 BATCH = 8
 KEPT, STREAMED = split.CACHE_BYTES, 0

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from trainer.flags import parse
 from trainer.input import sources, split
-from trainer.input.pipeline import Pipeline, Share
+from trainer.input.pipeline import Pipeline
+from trainer.input.share import Share
 from trainer.input.sources import DataError
 
 COUNT = 53

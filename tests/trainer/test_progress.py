@@ -23,11 +23,12 @@ def test_early_stopping_comes_back_whole_with_its_best_weights():
     first.on_train_begin()
     for epoch, loss in enumerate((3.0, 1.0, 2.0)):
         first.on_epoch_end(epoch, {"val_loss": loss})
-    state = json.loads(json.dumps(callback_state(first)))
+    arrays = []
+    state = json.loads(json.dumps(callback_state(first, arrays)))
     second = keras.callbacks.EarlyStopping("val_loss", patience=2, restore_best_weights=True)
     second.set_model(model())
     second.on_train_begin()
-    restore_callback(second, state)
+    restore_callback(second, state, arrays)
     assert (second.best, second.wait, second.best_epoch) == (first.best, first.wait, first.best_epoch) == (1.0, 1, 1)
     for mine, theirs in zip(second.best_weights, first.best_weights, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -35,6 +36,16 @@ def test_early_stopping_comes_back_whole_with_its_best_weights():
     assert second.model.stop_training and second.stopped_epoch == 3
     second.on_train_end()
     np.testing.assert_array_equal(second.model.get_weights()[0], first.best_weights[0])
+
+
+def test_what_cant_be_kept_leaves_no_array_behind():
+    callback, arrays = keras.callbacks.Callback(), []
+    callback.kept, callback.mixed = [np.arange(3)], [np.arange(5), open]
+    state = callback_state(callback, arrays)
+    assert len(arrays) == 1 and "mixed" not in state
+    callback.kept = None
+    restore_callback(callback, state, arrays)
+    np.testing.assert_array_equal(callback.kept[0], np.arange(3))
 
 
 def test_reduce_on_plateau_goes_on_counting():
@@ -46,7 +57,7 @@ def test_reduce_on_plateau_goes_on_counting():
     second = keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=3)
     second.set_model(model())
     second.on_train_begin()
-    restore_callback(second, json.loads(json.dumps(callback_state(first))))
+    restore_callback(second, json.loads(json.dumps(callback_state(first, []))), [])
     second.on_epoch_end(3, {"loss": 1.0})
     assert float(second.model.optimizer.learning_rate) == pytest.approx(0.005)
 

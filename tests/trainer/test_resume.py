@@ -59,6 +59,33 @@ def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole
     assert_same(whole, tmp_path)
 
 
+EARLY_STOPPING = """
+import keras, trainer.model
+stop = keras.callbacks.EarlyStopping("val_loss", mode="max", patience=2, restore_best_weights=True)
+trainer.model.callbacks = lambda hyperparameters: [stop]
+"""
+
+
+@pytest.mark.slow
+def test_early_stopping_gives_back_the_best_weights_after_a_kill(forks, tmp_path):
+    def start(name, run=1):  # "best" is the largest loss, the first epoch's: its weights are those of the end
+        return forks.start(
+            [*EVERY_6, f"--job_dir={tmp_path / name}"], tmp_path / f"{name}{run}.txt", {}, EARLY_STOPPING
+        )
+
+    assert start("whole").wait() == 0
+    killed = start("cut")
+    until(killed, "^epoch 2/")
+    killed.kill()
+    killed.wait()
+    again = start("cut", 2)
+    assert again.wait() == 0, again.text
+    assert "resuming at step" in again.text and "epoch 1/" not in again.text
+    metrics = jobs.result(tmp_path / "cut")["metrics"]
+    assert metrics == jobs.result(tmp_path / "whole")["metrics"]
+    assert metrics["test"]["loss"] > 2 * metrics["validation"]["loss"]  # validation is the last epoch's
+
+
 def test_a_finished_job_changes_nothing_and_more_epochs_go_on(forks, whole, tmp_path):
     files = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file() and path.name != "log.txt"}
     again = forks.start([*EVERY_6, f"--job_dir={whole}"], tmp_path / "again.txt")

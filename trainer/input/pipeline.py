@@ -12,27 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.input import sources, tolerate
+from trainer.input import evaluation, sources, tolerate
+from trainer.input.share import Share
 from trainer.input.sources import DataError
 from trainer.input.split import Split
 from trainer.input.tolerate import BadRecords
 from trainer.settings import Settings
 
 AUTOTUNE = tf.data.AUTOTUNE
-
-
-@dataclasses.dataclass(frozen=True)
-class Share:
-    """Which part of each global batch is this worker's."""
-
-    workers: int = 1
-    index: int = 0
-    replicas: int = 1  # of this worker
-
-    @property
-    def all_replicas(self) -> int:
-        """Of all workers."""
-        return self.workers * self.replicas
 
 
 class Pipeline:
@@ -171,64 +158,14 @@ class Pipeline:
         The last step's batches share what is left; some may be empty.
         """
         split = self.split(name)
-        make = self._evaluated_stream
-        if split.fits:
-            make, _ = self._evaluated_slices, split.examples
-        steps = -(-split.count // self.evaluation_batch)
-        return make(split, steps).prefetch(self._ahead(split)).with_options(_options()), steps
+        batches, steps = evaluation.batches(split, self.evaluation_batch, self.share)
+        return batches.prefetch(self._ahead(split)).with_options(_options()), steps
 
     def plain(self, name: str) -> tf.data.Dataset:
         """Batches of a split in its order, for one process to look at."""
         split = self.split(name)
         parsed = sources.dataset(split.source).map(split.parse, AUTOTUNE)
         return parsed.batch(self.evaluation_batch).with_options(_options())
-
-    def _bounds(self, replica: int, left: int) -> tuple[int, int]:
-        """Which of the `left` examples of a step are a replica's (of all workers)."""
-        return replica * left // self.share.all_replicas, (replica + 1) * left // self.share.all_replicas
-
-    def _mine(self) -> range:
-        return range(self.share.index * self.share.replicas, (self.share.index + 1) * self.share.replicas)
-
-    def _evaluated_slices(self, split: Split, steps: int) -> tf.data.Dataset:
-        bounds = []
-        for step in range(steps):
-            start = step * self.evaluation_batch
-            left = min(self.evaluation_batch, split.count - start)
-            bounds += [[start + edge for edge in self._bounds(replica, left)] for replica in self._mine()]
-        examples = split.examples
-        parts = tf.data.Dataset.from_tensor_slices(tf.constant(bounds, tf.int64))
-        return parts.map(
-            lambda part: tf.nest.map_structure(lambda tensor: tensor[part[0] : part[1]], examples), AUTOTUNE
-        )
-
-    def _evaluated_stream(self, split: Split, steps: int) -> tf.data.Dataset:
-        whole = split.count // self.evaluation_batch * self.evaluation_batch
-        rows = self.evaluation_batch // self.share.all_replicas
-        mine = self._mine()
-        records = sources.dataset(split.source)
-
-        def parse(record: Any) -> Any:
-            return split.parse(*(record if isinstance(record, tuple) else (record,)))
-
-        batches = (
-            records.take(whole)
-            .enumerate()
-            .filter(lambda position, _: mine.start * rows <= position % self.evaluation_batch < mine.stop * rows)
-            .map(lambda _, record: parse(record), AUTOTUNE, deterministic=True)
-            .batch(rows)
-        )
-        left = split.count - whole
-        for replica in mine if left else ():
-            low, high = self._bounds(replica, left)
-            part = records.skip(whole + low).take(high - low).map(split.parse, AUTOTUNE)
-            if low == high:
-                part = records.take(1).map(split.parse)
-            part = part.batch(max(1, high - low))
-            if low == high:
-                part = part.map(lambda *element: tf.nest.map_structure(lambda tensor: tensor[:0], element))
-            batches = batches.concatenate(part)
-        return batches
 
 
 def _per_replica(batches: tf.data.Dataset, replicas: int) -> tf.data.Dataset:

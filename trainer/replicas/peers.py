@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from trainer.input.pipeline import Share
+from trainer.input.share import Share
 from trainer.saving.state import State
 
 EVERY = 10  # steps of an evaluation between two looks at whether somebody was told to stop

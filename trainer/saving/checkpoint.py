@@ -17,41 +17,16 @@ import json
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from trainer.loop import Loop
 from trainer.saving import folders, storage
+from trainer.saving.reader import CheckpointError, Reader, differences
 from trainer.saving.state import State
 
 OTHER_JOB, NOTHING = -2, -1
-VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
-# errors of a checkpoint that is damaged; any other is the storage's, and says nothing about the checkpoint
-# (TensorFlow's reader gives IndexError for a file cut short, ValueError and KeyError come of garbled content)
-DAMAGED = (
-    tf.errors.DataLossError,
-    tf.errors.NotFoundError,
-    tf.errors.OutOfRangeError,
-    tf.errors.InvalidArgumentError,
-    IndexError,
-    ValueError,
-    KeyError,
-)
-
-
-class CheckpointError(Exception):
-    """A checkpoint that can't be used; str() says which and what differs."""
-
-
-class Found(NamedTuple):
-    """A checkpoint that was read whole."""
-
-    step: int
-    described: dict[str, Any]
-    values: dict[str, np.ndarray]
-    rows: list[np.ndarray]
 
 
 class Checkpoints:
@@ -80,6 +55,8 @@ class Checkpoints:
         self.directory, self.loop, self.flags, self.chief, self.keep = directory, loop, flags, chief, keep
         self.others, self.before_write = others or {}, before_write
         self.state = State(loop)
+        shapes = {name: list(variable.shape) for name, variable in self.state.variables.items()}
+        self.reader = Reader(directory, flags, shapes, len(self.state.metrics))
         self.changed: list[str] = []
         self._holders: dict[str, tf.Variable] = {}
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
@@ -93,12 +70,16 @@ class Checkpoints:
             self._holders = {name: _holder(self.state.local(name)) for name in self.state.variables}
             self._row_holders = [_holder(row) for row in rows]
             self._host = _holder(tf.constant(""))
+            self._arrays = tf.Variable(tf.constant([], tf.string), shape=[None], trainable=False)
         holders = list(self._holders.values())
-        self._checkpoint = tf.train.Checkpoint(state=holders, metrics=self._row_holders, host=self._host)
+        self._checkpoint = tf.train.Checkpoint(
+            state=holders, metrics=self._row_holders, host=self._host, arrays=self._arrays
+        )
 
     def save(self, host: dict[str, Any], *, best_step: int = -1) -> None:
         """Take a copy of everything and have it written. Every worker calls it; the chief writes.
 
+        `host` is plain JSON but for its "arrays", a list of bytes.
         Raises storage.StorageError where the write before this one failed.
         """
         start = time.monotonic()
@@ -112,8 +93,10 @@ class Checkpoints:
                 holder.assign(self.state.local(name))
             for holder, row in zip(self._row_holders, rows, strict=True):
                 holder.assign(row)
-            described = {"step": step, "flags": self.flags, "others": self.others, "host": host}
-            described["shapes"] = {name: list(v.shape) for name, v in self._holders.items()}
+            self._arrays.assign(tf.constant(host.get("arrays", []), tf.string))
+            plain = {name: value for name, value in host.items() if name != "arrays"}
+            described = {"step": step, "flags": self.flags, "others": self.others, "host": plain}
+            described["shapes"] = self.reader.shapes
             described["job"] = os.environ.get("CLOUD_ML_JOB_ID", "")
             self._host.assign(json.dumps(described))
             self._pending = self._writer.submit(self._write, step, best_step)
@@ -148,7 +131,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that have an index, oldest first."""
-        return folders.steps(self.directory, ".index")
+        return self.reader.steps()
 
     def restore(self, warn: Callable[[str], None]) -> dict[str, Any] | None:
         """Resume from the newest checkpoint that is whole; its host state, or None where there is none.
@@ -159,7 +142,7 @@ class Checkpoints:
         found, problem = None, None
         if self.chief:
             try:
-                found = self._newest_whole(warn)
+                found = self.reader.newest(warn)
             except CheckpointError as error:
                 problem = error
         chosen = OTHER_JOB if problem else found.step if found else NOTHING
@@ -168,93 +151,12 @@ class Checkpoints:
             raise problem or CheckpointError("the chief found a checkpoint that can't be used; its log says why")
         if chosen == NOTHING:
             return None
-        found = found or self._read_for_chief(chosen)
-        self.changed = _differences(found.described.get("others", {}), self.others)
+        found = found or self.reader.of_step(chosen)
+        self.changed = differences(found.described.get("others", {}), self.others)
         self.state.put(found.values, found.rows)
         self.saved_step = chosen
-        return found.described["host"]
-
-    def _newest_whole(self, warn: Callable[[str], None]) -> Found | None:
-        indexed = set(self.steps())
-        for step in sorted(indexed | set(folders.steps(self.directory, ".data-00000-of-00001")), reverse=True):
-            path = f"{self.directory}/ckpt-{step}"
-            if step not in indexed:
-                warn(f"{path} is not whole: its index is missing; the one before is taken")
-                continue
-            try:
-                return storage.with_retries(lambda path=path: self._whole(path), f"read {path}", DAMAGED)
-            except DAMAGED as error:
-                warn(f"{path} can't be read ({_brief(error)}); the one before is taken")
-        return None
-
-    def _read_for_chief(self, step: int) -> Found:
-        """The checkpoint that the chief chose; a slow storage may show it to this worker a little later."""
-        path, until = f"{self.directory}/ckpt-{step}", time.monotonic() + 60
-        while True:
-            try:
-                return storage.with_retries(lambda: self._whole(path), f"read {path}", DAMAGED)
-            except DAMAGED as error:
-                if time.monotonic() > until:
-                    raise CheckpointError(
-                        f"the chief resumes from {path}, which this worker can't read ({_brief(error)}): "
-                        "--checkpoint_dir must be a folder that all workers see, such as one on gs://"
-                    ) from error
-                time.sleep(1)
-
-    def _whole(self, path: str) -> Found:
-        """The checkpoint at `path`; an error of DAMAGED where it isn't whole."""
-        try:
-            return self._read(path)
-        except tf.errors.OpError as error:
-            if "Checksum does not match" in str(error):  # the reader gives it no class of its own
-                raise tf.errors.DataLossError(None, None, str(error)) from error
-            raise
-
-    def _read(self, path: str) -> Found:
-        reader = tf.train.load_checkpoint(path)
-        described = json.loads(reader.get_tensor(f"host/{VALUE}"))
-        self._check(path, described)
-        reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # not needed, but a file cut short is not trusted
-        names = list(described["shapes"])
-        values = {name: reader.get_tensor(f"state/{index}/{VALUE}") for index, name in enumerate(names)}
-        rows = [reader.get_tensor(f"metrics/{index}/{VALUE}") for index in range(len(self.state.metrics))]
-        return Found(described["step"], described, values, rows)
-
-    def _check(self, path: str, described: dict[str, Any]) -> None:
-        theirs, mine = described["shapes"], {name: list(v.shape) for name, v in self.state.variables.items()}
-        differs = _differences(described["flags"], self.flags)
-        differs += [
-            f"{name.split('/', 2)[-1]} was {theirs.get(name, 'absent')}, is {mine.get(name, 'absent')}"
-            for name in sorted(theirs.keys() | mine.keys())
-            if theirs.get(name) != mine.get(name)
-        ]
-        if differs:
-            more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
-            raise CheckpointError(
-                f"{path} is of another job ({'; '.join(differs[:3])}{more}): put that back, "
-                "give another --job_dir, or --fresh to start over"
-            )
-
-    def belongs_to_this_cloud_job(self) -> bool:
-        """Whether the newest checkpoint was written by this very job before the platform restarted it."""
-        job = os.environ.get("CLOUD_ML_JOB_ID")
-        for step in reversed(self.steps() if job else []):
-            try:
-                reader = tf.train.load_checkpoint(f"{self.directory}/ckpt-{step}")
-                return json.loads(reader.get_tensor(f"host/{VALUE}")).get("job") == job
-            except DAMAGED:
-                continue
-        return False
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    both = [name for name in now if name in before and before[name] != now[name]]
-    return [f"{name} was {before[name]}, is {now[name]}" for name in both]
+        return found.described["host"] | {"arrays": found.arrays}
 
 
 def _holder(value: tf.Tensor) -> tf.Variable:
     return tf.Variable(value, trainable=False)
-
-
-def _brief(error: Exception) -> str:
-    return (getattr(error, "message", None) or str(error)).split("\n")[0][:160]

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from trainer.input.pipeline import Share
+from trainer.input.share import Share
 from trainer.loop import Loop
 
 

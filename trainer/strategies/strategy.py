@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-from trainer.input.pipeline import Share
+from trainer.input.share import Share
 from trainer.replicas.cluster import Cluster, stand_in
 from trainer.settings import Settings
 from trainer.strategies import tpu

@@ -1,0 +1,61 @@
+"""Every example of a split exactly once, whatever the batch size and the replicas.
+
+Each step's examples are dealt out to the replicas of all workers; the last step shares what is left, so some
+replicas' batches are smaller then, or empty.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.input import sources
+from trainer.input.share import Share
+from trainer.input.split import Split
+
+AUTOTUNE = tf.data.AUTOTUNE
+
+
+def batches(split: Split, batch_size: int, share: Share) -> tuple[tf.data.Dataset, int]:
+    """(batches, steps): a batch for each replica of this worker in turn; `batch_size` is that of all replicas."""
+    if split.fits:
+        _ = split.examples  # where records may be skipped, their count is known once they are decoded
+        return _slices(split, batch_size, share), -(-split.count // batch_size)
+    return _stream(split, batch_size, share), -(-split.count // batch_size)
+
+
+def _slices(split: Split, batch_size: int, share: Share) -> tf.data.Dataset:
+    examples, bounds = split.examples, []
+    for start in range(0, split.count, batch_size):
+        left = min(batch_size, split.count - start)
+        bounds += [[start + edge for edge in share.bounds(replica, left)] for replica in share.mine]
+    parts = tf.data.Dataset.from_tensor_slices(tf.constant(bounds, tf.int64))
+    return parts.map(lambda part: tf.nest.map_structure(lambda tensor: tensor[part[0] : part[1]], examples), AUTOTUNE)
+
+
+def _stream(split: Split, batch_size: int, share: Share) -> tf.data.Dataset:
+    whole = split.count // batch_size * batch_size
+    rows, mine = batch_size // share.all_replicas, share.mine
+    records = sources.dataset(split.source)
+
+    def parse(record: Any) -> Any:
+        return split.parse(*(record if isinstance(record, tuple) else (record,)))
+
+    full = (
+        records.take(whole)
+        .enumerate()
+        .filter(lambda position, _: mine.start * rows <= position % batch_size < mine.stop * rows)
+        .map(lambda _, record: parse(record), AUTOTUNE, deterministic=True)
+        .batch(rows)
+    )
+    left = split.count - whole
+    for replica in mine if left else ():
+        full = full.concatenate(_last(split, records.skip(whole), *share.bounds(replica, left)))
+    return full
+
+
+def _last(split: Split, rest: tf.data.Dataset, low: int, high: int) -> tf.data.Dataset:
+    """One batch of the records [low, high) of what is left; an empty one where that is none."""
+    if low < high:
+        return rest.skip(low).take(high - low).map(split.parse, AUTOTUNE).batch(high - low)
+    one = rest.take(1).map(split.parse).batch(1)
+    return one.map(lambda *element: tf.nest.map_structure(lambda tensor: tensor[:0], element))
