@@ -6,15 +6,13 @@ import shlex
 import sys
 from typing import Any
 
-import keras
 import tensorflow as tf
 
-from trainer import contract, data, evaluator, export, finish, memory, model, start
-from trainer.build import build, callbacks
+from trainer import contract, data, evaluator, export, finish, memory, model, prepare, start
+from trainer.build import callbacks
 from trainer.finish import DONE, FAILED
 from trainer.guard import NotANumberError
 from trainer.input import sources
-from trainer.input.pipeline import Pipeline
 from trainer.input.sources import DataError
 from trainer.loop import Loop
 from trainer.replicas import cluster, peers
@@ -26,9 +24,8 @@ from trainer.report.job import JobReport
 from trainer.saving import storage
 from trainer.saving.checkpoint import Checkpoints
 from trainer.saving.reader import CheckpointError
-from trainer.saving.state import State
-from trainer.settings import Settings, combinations, warmup_of
-from trainer.strategies import loops, server, strategy
+from trainer.settings import Settings
+from trainer.strategies import server, strategy
 from trainer.training import Training
 
 UNUSABLE, STOPPED = 2, 143
@@ -81,11 +78,11 @@ def _run(
         return DONE
     if strategy.needs_server(settings, here):
         return server.serve(here, settings.peer_timeout_s, lambda: start.finished(where.result), console)
-    settings, spread = _join(settings, here, console)
+    settings, spread = prepare.join(settings, here, console)
     interrupt.listen()
     watchdog = _watchdog(settings, here, spread, console).start()
-    pipeline = _pipeline(settings, here, spread, console)
-    settings, loop = _loop(settings, hyperparameters, spread, pipeline, console)
+    pipeline = prepare.make_pipeline(settings, here, spread, console)
+    settings, loop = prepare.make_loop(settings, hyperparameters, spread, pipeline, console)
     loop.waits, watchdog.progress = watchdog.waits, lambda: loop.step
     checkpoints = Checkpoints(
         where.checkpoints,
@@ -98,7 +95,7 @@ def _run(
     if here.role == "evaluator":
         return _evaluate(settings, loop, checkpoints, where, console, interrupt)
     tuning = Tuning(settings.hypertune_metric, active=here.is_chief)
-    report = JobReport(console, board, tuning, settings, data, _total(settings, pipeline))
+    report = JobReport(console, board, tuning, settings, data, pipeline.total_steps)
     training = Training(settings, loop, pipeline, checkpoints, report, callbacks(hyperparameters))
     training.before_stop = watchdog.dismiss
     start.begin(training, checkpoints, where, settings, console)
@@ -112,87 +109,12 @@ def _run(
     return finish.export_and_tell(settings, hyperparameters, where, console, training, metrics)
 
 
-def _join(settings: Settings, here: Cluster, console: Console) -> tuple[Settings, tf.distribute.Strategy]:
-    """The devices and, where the job has several, the other replicas; the settings as the strategy changes them."""
-    devices = strategy.set_up_devices(settings, here)
-    keras.utils.set_random_seed(settings.seed)
-    if settings.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    keras.mixed_precision.set_global_policy(settings.precision)
-    settings = strategy.adapted(settings, here, devices)
-    if strategy.is_stand_in():
-        console.line(strategy.stand_in_note(settings, here, devices))
-    return settings, strategy.make_strategy(settings, here, devices)
-
-
 def _watchdog(settings: Settings, here: Cluster, spread: tf.distribute.Strategy, console: Console) -> Watchdog:
     """For a worker of a synchronous job; one that looks at nobody for any other."""
     together = isinstance(spread, tf.distribute.MultiWorkerMirroredStrategy)
     return Watchdog(
         here if together else Cluster(), settings.peer_timeout_s, lambda said: _give_up(console, settings, said)
     )
-
-
-def _pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strategy, console: Console) -> Pipeline:
-    """The batches of this worker. Raises StrategyError, DataError."""
-    share = strategy.share(here, spread)
-    for _, message in combinations(settings, share.all_replicas):
-        raise strategy.StrategyError(message)
-    pipeline = Pipeline(data, settings, share)
-    total = _total(settings, pipeline)
-    if (warmup := warmup_of(settings, total)) and warmup >= total:
-        raise strategy.StrategyError(
-            f"--warmup_steps={warmup} is not shorter than the run: {pipeline.steps_per_epoch} steps x "
-            f"--epochs={settings.epochs} = {total} steps"
-        )
-    console.line(_arithmetic(settings, spread, pipeline))
-    random_ops = pipeline.split("train").random_ops
-    if random_ops:
-        console.warn(
-            f"data.parse uses {', '.join(random_ops)}, which no seed repeats: a resumed job will differ from one that "
-            "was not stopped; define augment(features, label, seed) with tf.image.stateless_random_* instead"
-        )
-    return pipeline
-
-
-def _total(settings: Settings, pipeline: Pipeline) -> int:
-    return pipeline.steps_per_epoch * settings.epochs
-
-
-def _loop(
-    settings: Settings, hyperparameters: Any, spread: tf.distribute.Strategy, pipeline: Pipeline, console: Console
-) -> tuple[Settings, Loop]:
-    """The loop of the job, in as many micro-batches as --batch_size_fit asks for."""
-
-    def make(settings: Settings) -> Loop:
-        def rebuild() -> keras.Model:
-            return build(settings, hyperparameters, _total(settings, pipeline))
-
-        with spread.scope():
-            compiled = rebuild()
-        return loops.make_loop(compiled, spread, pipeline, settings, rebuild)
-
-    loop = make(settings)
-    if settings.batch_size_fit != "accumulate":
-        return settings, loop
-    splits = _splits(settings, loop, console)
-    settings = settings.model_copy(update={"accumulate": splits})
-    pipeline.evaluation_batch = settings.batch_size // splits
-    keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
-    return settings, make(settings)
-
-
-def _splits(settings: Settings, loop: Loop, console: Console) -> int:
-    """How many micro-batches fit the worker that has least memory."""
-    share = loop.pipeline.share
-    splits = memory.splits_that_fit(loop.model, loop.pipeline.element_spec, settings.accumulate)
-    splits = int(max(State(loop).gather(splits, share)))
-    if splits > settings.accumulate:
-        rows = settings.batch_size // share.all_replicas
-        console.line(
-            f"{rows} examples per replica don't fit the memory: each update is summed from {splits} micro-batches"
-        )
-    return splits
 
 
 def _evaluate(
@@ -244,13 +166,3 @@ def _give_up(console: Console, settings: Settings, said: str) -> None:
 
 def _command() -> str:
     return shlex.join(["python", "-m", "trainer.task", *(flag for flag in sys.argv[1:] if flag != "--fresh")])
-
-
-def _arithmetic(settings: Settings, spread: tf.distribute.Strategy, pipeline: Pipeline) -> str:
-    share, steps = pipeline.share, pipeline.steps_per_epoch
-    per_replica = settings.batch_size // share.all_replicas
-    micro = f" = {settings.accumulate} x {per_replica // settings.accumulate}" if settings.accumulate > 1 else ""
-    return (
-        f"{type(spread).__name__}: global batch {settings.batch_size} = {share.workers} workers x {share.replicas} "
-        f"replicas x {per_replica}{micro}; {steps} steps x {settings.epochs} epochs = {steps * settings.epochs} steps"
-    )

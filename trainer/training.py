@@ -35,7 +35,7 @@ class Training:
         self.settings, self.loop, self.pipeline = settings, loop, pipeline
         self.checkpoints, self.report = checkpoints, report
         self.steps_per_epoch = pipeline.steps_per_epoch
-        self.total = self.steps_per_epoch * settings.epochs
+        self.total = pipeline.total_steps
         self.callbacks = keras.callbacks.CallbackList(callbacks, model=loop.model)
         self.callbacks.set_params({"epochs": settings.epochs, "steps": self.steps_per_epoch, "verbose": 0})
         self.progress = Progress()

@@ -51,6 +51,11 @@ class Pipeline:
         return examples // self.batch_size
 
     @property
+    def total_steps(self) -> int:
+        """Updates of the whole job."""
+        return self.steps_per_epoch * self.settings.epochs
+
+    @property
     def element_spec(self) -> Any:
         """The training batch of one replica: tf.TensorSpec of [batch, ...], static throughout."""
         spec = self.split("train").element_spec
