@@ -15,9 +15,11 @@ import re
 
 import re2
 
+from launch.diagnose import numbers
+
 BETWEEN = " ... "
 SPACE = r"(?:(?:[\s>|]|\\[nrt])+)"  # a group, so that a ? after it makes it optional
-QUOTES = r"(?:(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;)*)"
+QUOTES = r"(?:(?:[\\\x22\x27\x60]|\xe2\x80[\x98\x99\x9c\x9d]|\\u0027|&#39;|&quot;|\\u201[89cd])*)"
 BREAK = r"(?:[^\w\n]|\n +)"  # a gap may also go on in an indented line
 GAP = BREAK + r"(?:.{0,240}" + BREAK + ")?"
 LONG_GAP = BREAK + r"(?:.*" + BREAK + ")?"  # where many patterns are one a bound would cost a state for each byte
@@ -26,7 +28,7 @@ BEGINS_A_WORD = re.compile(r"\(*(?:\?:)?[A-Za-z]")
 EDGES = {"^": r"(?:^|[\x22\x27]|\\[nrt])", "$": r"(?:$|\r|[\x22\x27]|\\[nrt])"}  # of a message inside a JSON line
 EXACT_BYTES = 2 << 20
 MANY_BYTES = 2 << 20
-WORDS_BYTES = 16 << 20
+BLIND_BYTES = 1 << 20  # of each pattern, for the states that it has met
 
 
 def expand(pattern: str, gap: str = GAP, edges: dict[str, str] | None = None) -> str:
@@ -81,10 +83,11 @@ def any_of(patterns: list[str]) -> "re2._Regexp":
     return re2.compile(joined.encode("latin-1"), options(MANY_BYTES, never_capture=True))
 
 
-def all_words(words: list[bytes]) -> "re2.Set":
-    """Finds which of the words are in a text, all at once."""
-    found = re2.Set.SearchSet(options(WORDS_BYTES, never_capture=True))
-    for word in words:
-        found.Add(re2.escape(word))
+def possible(patterns: list[str]) -> "re2.Filter":
+    """Which of the patterns can fit a folded line (numbers.py), all at once: RE2 looks for their words first."""
+    found = re2.Filter()
+    for pattern in patterns:
+        source = numbers.blind(expand(pattern, LONG_GAP, EDGES))
+        found.Add(source.encode("latin-1"), options(BLIND_BYTES))
     found.Compile()
     return found

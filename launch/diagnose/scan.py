@@ -1,33 +1,25 @@
 """The first reading of a log: which lines show something, and where they are.
 
-A log of a hundred megabytes has a few thousand different lines, once most numbers don't count. So each line is folded
-(lower case, every digit a 0), and lines that are alike are looked at once, in three steps of which each costs more and
-is needed less often: which telling words it holds (literals.py), whether any pattern that has those words fits, and
-which ones do. A line that is too long to be one is read in parts.
+Each line is folded (numbers.py), and lines that are alike are looked at once, in two steps: which patterns fit it if
+its numbers are left aside, all patterns in one go, and which of those fit the line itself. A line that is too long to
+be one is read in parts.
 """
 
 import collections
 import dataclasses
 import re
-from collections.abc import Iterator
-from itertools import accumulate, pairwise
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-from launch.diagnose import entry, literals, patterns
+from launch.diagnose import entry, lines, numbers, patterns
 from launch.diagnose.causes import Sign
+from launch.diagnose.lines import OVERLAP, WRAPPED, Row
 
-PIECE = 1 << 20
 LONGEST_LINE = 1 << 14  # a longer one is read in parts that overlap
-PART, OVERLAP = 1 << 12, 1 << 9
-# bytes of an indented next line that belong to a line of so many bytes, or of any next line where one ends in a blank
-WRAPPED, WRAPS_FROM = 160, 40
+PART = 1 << 12
 KEPT = 40  # of one pattern: the first half and the last half
 REMEMBERED = 10_000  # lines
-OFTEN, A_FEW = 500, 32  # of lines that show something, with the same words, so many are looked at; then one in a few
-GATES = 24
-UNIQUE = re.compile(rb'"(?:insertid|trace|spanid)": ?"[^"]*"')  # in a JSON entry, another one on each line
+OFTEN, A_FEW = 500, 32  # of lines that show something, by the same patterns, so many are looked at; then one in a few
 ID = re.compile(rb"[0a-f]{10,}")  # of a request or a trace, its digits folded
-DIGITS = bytes(byte if 48 <= byte <= 57 else 32 for byte in range(256))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,69 +33,18 @@ class Hit:
     quiet: bool  # the line itself says that it will be tried again, or is a mere warning
 
 
-class Row(NamedTuple):
-    """A line of the log without its colours, where it is, and the beginning of an indented next one."""
-
-    raw: bytes
-    more: bytes
-    number: int
-    offset: int
-
-
-def pieces(log: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
-    """(bytes, offset, number of the first line): whole lines, but for lines that are too long to hold."""
-    held, offset, number = b"", 0, 1
-    while chunk := log.read(PIECE):
-        held += chunk
-        if len(chunk) < PIECE:  # the end, or a slow pipe
-            continue
-        cut = held.rfind(b"\n") + 1
-        if not cut:
-            if len(held) < 4 * PIECE:
-                continue
-            cut = len(held) - OVERLAP
-        yield held[:cut], offset, number
-        number += held.count(b"\n", 0, cut)
-        held, offset = held[cut:], offset + cut
-    if held:
-        yield held, offset, number
-
-
-def folded(piece: bytes) -> list[bytes]:
-    """The lines of a piece without colours as they are compared: numbers don't count, nor what is unique in JSON."""
-    text = piece.translate(literals.FOLD)
-    if b'"insertid"' in text:
-        text = UNIQUE.sub(b"", text)
-    lines = text.split(b"\n")
-    if b"\n " in text or b" \n" in text:  # a message that goes on in the next line
-        lines = [_wrapped(line, after) for line, after in pairwise([*lines, b""])]
-    return lines
-
-
-def _wrapped(line: bytes, after: bytes) -> bytes:
-    if line.endswith(b" ") or (len(line) >= WRAPS_FROM and after.startswith(b" ")):
-        return line + b"\n" + after[:WRAPPED]
-    return line
-
-
-def _starts(lines: list[bytes]) -> list[int]:
-    """Where each line begins."""
-    return list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
-
-
 class Scanner:
     """Finds the lines in which any of `signs` shows; `benign` lines show nothing."""
 
     def __init__(self, signs: tuple[Sign, ...], benign: tuple[str, ...]):
         self.signs = signs
-        self.index = literals.Index([sign.pattern for sign in signs])
-        self.words = patterns.all_words(self.index.words)
-        own = [literals.numbers(sign.pattern) for sign in signs]
-        told = [sum(map(literals.numbers, sign.unless), list(own[at])) for at, sign in enumerate(signs)]
-        self.by_number = [bool(numbers) for numbers in told]
-        self.lasting = [all(map(literals.is_telling, numbers)) for numbers in own]
-        self.lasting_if_shown = [all(map(literals.is_telling, numbers)) for numbers in told]
-        self.telling = literals.written_out({number for numbers in told for number in numbers})
+        self.candidates = patterns.possible([sign.pattern for sign in signs])
+        own = [numbers.numbers(sign.pattern) for sign in signs]
+        told = [sum(map(numbers.numbers, sign.unless), list(own[at])) for at, sign in enumerate(signs)]
+        self.by_number = [bool(each) for each in told]
+        self.lasting = [all(map(numbers.is_telling, each)) for each in own]
+        self.lasting_if_shown = [all(map(numbers.is_telling, each)) for each in told]
+        self.telling = numbers.written_out({number for each in told for number in each})
         self.benign = patterns.any_of(list(benign))
         self._forget()
 
@@ -112,8 +53,6 @@ class Scanner:
         self.known: dict[bytes, tuple[int, ...]] = {}  # folded line and telling numbers -> what it shows
         self.possible: dict[bytes, tuple[int, ...]] = {}  # folded line -> what it may show
         self.same: dict[bytes, tuple[int, ...]] = {}  # a line as it stands -> what it shows
-        self.gates: dict[tuple[int, ...], object] = {}
-        self.asked: collections.Counter[tuple[int, ...]] = collections.Counter()
         self.shown: collections.Counter[tuple[int, ...]] = collections.Counter()
         self.first: dict[int, list[Row]] = {}
         self.last: dict[int, collections.deque[Row]] = {}
@@ -121,7 +60,7 @@ class Scanner:
     def read(self, log: BinaryIO) -> list[Hit]:
         """All that is kept, in the order of the log."""
         self._forget()
-        for piece, offset, number in pieces(log):
+        for piece, offset, number in lines.pieces(log):
             self._piece(piece, offset, number)
         found = []
         for sign, rows in self.first.items():
@@ -133,25 +72,25 @@ class Scanner:
         """What shows in one piece. `number` is that of its first line."""
         raws = piece.split(b"\n")
         plain = entry.colourless(piece)
-        lines = folded(plain)
+        folded = lines.folded(plain)
         if plain is not piece:
             raws = plain.split(b"\n")
         dull = self.dull
         for known in (dull, self.known, self.possible, self.same):
             if len(known) > REMEMBERED:
                 known.clear()
-        undecided = [at for at, line in enumerate(lines) if line not in dull]
+        undecided = [at for at, line in enumerate(folded) if line not in dull]
         if not undecided:
             return
-        starts = _starts(raws if plain is piece else piece.split(b"\n"))
+        starts = lines.starts(raws if plain is piece else piece.split(b"\n"))
         for at in undecided:
-            line, raw = lines[at], raws[at]
+            line, raw = folded[at], raws[at]
             if line in dull:
                 continue
             if len(raw) > LONGEST_LINE:
                 for begin in range(0, len(raw), PART - OVERLAP):
                     part = raw[begin : begin + PART]
-                    self._line(part.translate(literals.FOLD), Row(part, b"", number + at, offset + starts[at] + begin))
+                    self._line(part.translate(numbers.FOLD), Row(part, b"", number + at, offset + starts[at] + begin))
                 continue
             more = raws[at + 1][:WRAPPED] if len(line) > len(raw) and at + 1 < len(raws) else b""
             self._line(line, Row(raw, more, number + at, offset + starts[at]))
@@ -162,8 +101,7 @@ class Scanner:
             if line not in self.possible and (line := ID.sub(b"0", line)) in self.dull:
                 return
             if (possible := self.possible.get(line)) is None:
-                words = tuple(self.words.Match(line) or ())
-                if not (possible := self.index.possible(words)):
+                if not (possible := tuple(self.candidates.Match(line) or ())):
                     self.dull.add(line)
                     return
                 self.possible[line] = possible
@@ -175,15 +113,14 @@ class Scanner:
     def _what(self, line: bytes, possible: tuple[int, ...], row: Row) -> tuple[int, ...] | None:
         """Which of the possible signs a line shows; None where so many like it were looked at that it doesn't count."""
         if any(self.by_number[sign] for sign in possible):
-            line += b"\0".join([b"", *sorted(self.telling.intersection(row.raw.translate(DIGITS).split()))])
+            line += b"\0".join([b"", *sorted(self.telling.intersection(numbers.of_line(row.raw)))])
         if (shows := self.known.get(line)) is not None:
             return shows
-        shows, lasting = (), self.lasting
-        if self._gate(possible, row):
-            self.shown[possible] += 1
-            if self.shown[possible] > OFTEN and self.shown[possible] % A_FEW:
-                return None
-            shows, lasting = tuple(self._shows(possible, row)), self.lasting_if_shown
+        self.shown[possible] += 1
+        if self.shown[possible] > OFTEN and self.shown[possible] % A_FEW:
+            return None
+        shows = tuple(self._shows(possible, row))
+        lasting = self.lasting_if_shown if shows else self.lasting
         if all(lasting[sign] for sign in possible):
             if not shows and not any(self.by_number[sign] for sign in possible):
                 self.dull.add(line)
@@ -191,18 +128,6 @@ class Scanner:
         if not row.more:
             self.same[row.raw] = shows
         return shows
-
-    def _gate(self, possible: tuple[int, ...], row: Row) -> bool:
-        """Whether any of these signs can be in the line: one search instead of many, where it pays to make it."""
-        self.asked[possible] += 1
-        if len(possible) < 3 or (possible not in self.gates and self.asked[possible] < 10):
-            return True
-        if possible not in self.gates:
-            if len(self.gates) >= GATES:
-                return True
-            self.gates[possible] = patterns.any_of([self.signs[sign].pattern for sign in possible])
-        text = row.raw + b"\n" + row.more if row.more else row.raw
-        return self.gates[possible].search(text) is not None
 
     def _texts(self, row: Row) -> list[bytes]:
         """What to look in: of a structured line its message, then all of it; else the line, with what wraps."""
