@@ -1,7 +1,7 @@
 """YOURS: where the records are, and how one record becomes (features, label).
 
 Two functions are asked for, `records` and `parse`; DATA_DIR, `decode` and CLASS_NAMES are optional.
-Shuffling, sharding, batching, repeating and resuming are pipeline.py's and need nothing from here.
+Shuffling, sharding, batching, repeating and resuming are trainer/input/'s and need nothing from here.
 """
 
 import tensorflow as tf
