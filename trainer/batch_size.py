@@ -29,11 +29,11 @@ def search(settings: Any, hyperparameters: Any) -> int:
     from trainer.input.share import Share
     from trainer.memory import gradient_fits, largest
     from trainer.replicas import cluster
-    from trainer.strategies import strategy
+    from trainer.strategies.devices import set_up_devices
 
     tf.get_logger().setLevel("ERROR")  # every batch is traced anew, which TensorFlow would warn of
     settings = settings.model_copy(update={"steps_per_epoch": settings.steps_per_epoch or 1})
-    devices = strategy.set_up_devices(settings, cluster.Cluster())
+    devices = set_up_devices(settings, cluster.Cluster())
     keras.mixed_precision.set_global_policy(settings.precision)
     spec = Pipeline(data, settings.model_copy(update={"accumulate": 1}), Share()).element_spec
     with tf.device(devices.names[0]):

@@ -5,7 +5,8 @@ import os
 from typing import Any
 
 from trainer import yours
-from trainer.replicas.cluster import Cluster, Places
+from trainer.replicas.cluster import Cluster
+from trainer.saving.places import Places
 from trainer.settings import Settings
 
 

@@ -14,11 +14,12 @@ from trainer.report import Console
 from trainer.saving.state import State
 from trainer.settings import Settings, combinations, warmup_of
 from trainer.strategies import loops, strategy
+from trainer.strategies.devices import StrategyError, set_up_devices
 
 
 def join(settings: Settings, here: Cluster, console: Console) -> tuple[Settings, tf.distribute.Strategy]:
     """The devices and, where the job has several, the other replicas; the settings as the strategy changes them."""
-    devices = strategy.set_up_devices(settings, here)
+    devices = set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -33,11 +34,11 @@ def make_pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strat
     """The batches of this worker. Raises StrategyError, DataError."""
     share = strategy.share(here, spread)
     for _, message in combinations(settings, share.all_replicas):
-        raise strategy.StrategyError(message)
+        raise StrategyError(message)
     pipeline = Pipeline(data, settings, share)
     total = pipeline.total_steps
     if (warmup := warmup_of(settings, total)) and warmup >= total:
-        raise strategy.StrategyError(
+        raise StrategyError(
             f"--warmup_steps={warmup} is not shorter than the run: {pipeline.steps_per_epoch} steps x "
             f"--epochs={settings.epochs} = {total} steps"
         )

@@ -23,9 +23,11 @@ from trainer.report import Console, TensorBoard, Tuning
 from trainer.report.job import JobReport
 from trainer.saving import storage
 from trainer.saving.checkpoint import Checkpoints
+from trainer.saving.places import Places, places
 from trainer.saving.reader import CheckpointError
 from trainer.settings import Settings
 from trainer.strategies import server, strategy
+from trainer.strategies.devices import StrategyError
 from trainer.training import Training
 
 UNUSABLE, STOPPED = 2, 143
@@ -38,14 +40,14 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
             return run(settings, hyperparameters, here, interrupt)
     if not settings.verbose:
         tf.get_logger().setLevel(logging.ERROR)
-    where = cluster.places(settings)
+    where = places(settings)
     quiet = not (here.is_chief or here.role == "evaluator" or settings.verbose)
     console = Console(as_json=here.in_cloud, label="" if here.is_chief else here.name, only_trouble=quiet)
     board = TensorBoard(where.logs if here.is_chief else "")
     interrupt.say = console.line
     try:
         return _run(settings, hyperparameters, here, where, console, board, interrupt)
-    except (strategy.StrategyError, DataError, CheckpointError, storage.RefusedError) as error:
+    except (StrategyError, DataError, CheckpointError, storage.RefusedError) as error:
         console.line(str(error), "ERROR")
         return UNUSABLE
     except (NotANumberError, memory.OutOfMemoryError, export.ExportError, storage.StorageError) as error:
@@ -66,7 +68,7 @@ def _run(
     settings: Settings,
     hyperparameters: Any,
     here: Cluster,
-    where: cluster.Places,
+    where: Places,
     console: Console,
     board: TensorBoard,
     interrupt: Interrupt,
@@ -121,7 +123,7 @@ def _evaluate(
     settings: Settings,
     loop: Loop,
     checkpoints: Checkpoints,
-    where: cluster.Places,
+    where: Places,
     console: Console,
     interrupt: Interrupt,
 ) -> int:
@@ -149,7 +151,7 @@ def _train(training: Training, interrupt: Interrupt) -> bool:
     return ended
 
 
-def _stopped(training: Training, here: Cluster, where: cluster.Places, console: Console) -> int:
+def _stopped(training: Training, here: Cluster, where: Places, console: Console) -> int:
     """Told to stop, and saved."""
     step = training.loop.step
     if not here.is_chief:

@@ -8,10 +8,10 @@ from trainer import flags
 from trainer.finished import already_done, finished
 from trainer.input.pipeline import Pipeline
 from trainer.input.sources import Files
-from trainer.replicas.cluster import Places
 from trainer.report import Console
 from trainer.saving import folders
 from trainer.saving.checkpoint import Checkpoints
+from trainer.saving.places import Places
 from trainer.settings import Settings
 
 __all__ = ["already_done", "begin", "describe_data", "finished", "other_flags", "same_job"]

@@ -9,6 +9,7 @@ import sys
 from trainer import doctor, finished, flags
 from trainer.replicas import cluster
 from trainer.replicas.interrupt import Interrupt
+from trainer.saving.places import places
 from trainer.settings import Settings
 from trainer.strategies import tpu
 
@@ -29,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
         return UNUSABLE
     if _unfit(settings):
         return UNUSABLE
-    if finished.without_tensorflow(cluster.places(settings), settings, here):
+    if finished.without_tensorflow(places(settings), settings, here):
         return DONE
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.update(tpu.environment(here.machine_type))

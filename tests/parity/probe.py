@@ -17,7 +17,7 @@ from trainer import build, flags, model
 from trainer.input.pipeline import Pipeline
 from trainer.replicas import cluster
 from trainer.report import Console
-from trainer.strategies import loops, server, strategy
+from trainer.strategies import devices, loops, server, strategy
 
 
 def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
@@ -26,10 +26,10 @@ def main(output: str, kind: str, steps: int, arguments: list[str]) -> int:
     here = cluster.read_cluster()
     if here.role in ("worker", "ps") and strategy.needs_server(settings, here):
         return server.serve(here, 30.0, lambda: os.path.exists(output), Console())
-    devices = strategy.set_up_devices(settings, here)
+    found = devices.set_up_devices(settings, here)
     keras.utils.set_random_seed(settings.seed)
     model.build_model = lambda _, optimizer: digits.build_model(kind == "plain", optimizer)
-    spread = strategy.make_strategy(settings, here, devices)
+    spread = strategy.make_strategy(settings, here, found)
     share = strategy.share(here, spread)
     pipeline = Pipeline(digits, settings, share)
     with spread.scope():

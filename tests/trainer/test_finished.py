@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from trainer import finished, flags, yours
-from trainer.replicas.cluster import Cluster, places
+from trainer.replicas.cluster import Cluster
+from trainer.saving.places import places
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 from trainer.replicas.cluster import Cluster
 from trainer.settings import Settings
 from trainer.strategies import strategy
-from trainer.strategies.strategy import Devices
+from trainer.strategies.communication import communication_options
+from trainer.strategies.devices import Devices, StrategyError
 
 ONE, FOUR = Devices("CPU", ("/cpu:0",)), Devices("GPU", tuple(f"/gpu:{i}" for i in range(4)))
 WORKERS = {"chief": ["a:1"], "worker": ["b:1"]}
@@ -40,15 +41,15 @@ def test_auto_takes_what_is_there(cluster, devices, name):
     ],
 )
 def test_what_does_not_fit_is_a_sentence(asked, addresses, sentence):
-    with pytest.raises(strategy.StrategyError, match="--strategy=" + asked) as caught:
+    with pytest.raises(StrategyError, match="--strategy=" + asked) as caught:
         strategy.choose(Settings(strategy=asked), Cluster(addresses=addresses), ONE)
     assert sentence in str(caught.value)
 
 
 def test_nccl_needs_gpus_and_a_ring_needs_workers():
-    with pytest.raises(strategy.StrategyError, match="nccl needs GPUs"):
-        strategy.communication_options(Settings(communication="nccl"), ONE)
-    with pytest.raises(strategy.StrategyError, match="ring goes from worker to worker"):
+    with pytest.raises(StrategyError, match="nccl needs GPUs"):
+        communication_options(Settings(communication="nccl"), ONE)
+    with pytest.raises(StrategyError, match="ring goes from worker to worker"):
         strategy.make_strategy(Settings(communication="ring", strategy="mirrored"), Cluster(), ONE)
 
 

@@ -1,17 +1,14 @@
-"""What the environment says about this job: who is here, who is chief, and where things go.
+"""What the environment says about this job: who is here, who is chief, and on which hardware.
 
-Vertex AI sets TF_CONFIG on jobs of several replicas, CLUSTER_SPEC on all, AIP_* where the job has a
-baseOutputDirectory (https://cloud.google.com/vertex-ai/docs/training/distributed-training).
+Vertex AI sets TF_CONFIG on jobs of several replicas, CLUSTER_SPEC on all
+(https://cloud.google.com/vertex-ai/docs/training/distributed-training).
 """
 
 import dataclasses
 import json
 import os
-import posixpath
 from collections.abc import Mapping
 from typing import Any
-
-from trainer.settings import Settings
 
 ROLES = ("chief", "worker", "ps", "evaluator")
 
@@ -159,31 +156,3 @@ def _pool(spec: dict[str, Any], job: Any, role: str) -> tuple[Any, dict[str, Any
 
 def _is_reducer(pool: Any) -> bool:
     return "reductionserver" in str(_get(_get(pool, "containerSpec") or {}, "imageUri") or "")
-
-
-@dataclasses.dataclass(frozen=True)
-class Places:
-    """Where a job's things go; every path may be gs://."""
-
-    model: str
-    checkpoints: str
-    logs: str
-    result: str  # result.json
-
-
-def places(settings: Settings, environ: Mapping[str, str] = os.environ) -> Places:
-    """A flag wins over the platform's AIP_* variable, and that over --job_dir."""
-
-    def place(flag: str, variable: str, folder: str) -> str:
-        return (flag or environ.get(variable) or posixpath.join(settings.job_dir, folder)).rstrip("/")
-
-    model = place(settings.model_dir, "AIP_MODEL_DIR", "model")
-    base = settings.job_dir
-    if not settings.model_dir and environ.get("AIP_MODEL_DIR"):
-        base = posixpath.dirname(model)
-    return Places(
-        model=model,
-        checkpoints=place(settings.checkpoint_dir, "AIP_CHECKPOINT_DIR", "checkpoints"),
-        logs=place(settings.log_dir, "AIP_TENSORBOARD_LOG_DIR", "logs"),
-        result=posixpath.join(base, "result.json"),
-    )

@@ -11,7 +11,7 @@ from trainer.optimizer.inner import updates_by_step
 from trainer.optimizer.replicated import shares_variables
 from trainer.replicas.cluster import stand_in
 from trainer.settings import Settings
-from trainer.strategies.strategy import StrategyError
+from trainer.strategies.devices import StrategyError
 from trainer.strategies.tpu import TPUError, check_static
 
 

@@ -1,6 +1,5 @@
 """The tf.distribute strategy for what is there, or a sentence that says why not. Never a fall-back."""
 
-import dataclasses
 import json
 import os
 
@@ -10,53 +9,8 @@ from trainer.input.share import Share
 from trainer.replicas.cluster import Cluster, stand_in
 from trainer.settings import Settings
 from trainer.strategies import tpu
-
-
-class StrategyError(Exception):
-    """The strategy asked for doesn't fit what is there; str() is one sentence."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """The devices of this replica that train: GPUs, or logical CPU devices that stand in for them."""
-
-    kind: str  # CPU or GPU
-    names: tuple[str, ...]
-
-
-def set_up_devices(settings: Settings, cluster: Cluster) -> Devices:
-    """Threads, memory growth and logical devices: what must precede TensorFlow's first operation.
-
-    Raises:
-        StrategyError: the job asked for an accelerator that is not seen.
-    """
-    tf.config.threading.set_intra_op_parallelism_threads(settings.intra_op_threads)
-    tf.config.threading.set_inter_op_parallelism_threads(settings.inter_op_threads)
-    kind, count = stand_in()
-    if kind:
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
-        return Devices("CPU", tuple(f"/cpu:{index}" for index in range(count)))
-    gpus = tf.config.list_physical_devices("GPU")
-    for gpu in gpus:
-        tf.config.experimental.set_memory_growth(gpu, True)
-    _require_accelerator(settings, cluster, len(gpus))
-    if gpus:
-        return Devices("GPU", tuple(f"/gpu:{index}" for index in range(len(gpus))))
-    return Devices("CPU", ("/cpu:0",))
-
-
-def _require_accelerator(settings: Settings, cluster: Cluster, gpus: int) -> None:
-    wanted = cluster.accelerator_count if cluster.accelerator.startswith("NVIDIA") else 0
-    strict = settings.require_accelerator
-    if strict == "no" or (strict == "auto" and not (cluster.in_cloud and wanted)):
-        return
-    if gpus < max(wanted, 1) and not cluster.accelerator.startswith("TPU"):
-        asked = f"{wanted} x {cluster.accelerator}" if wanted else "a GPU (--require_accelerator=yes)"
-        raise StrategyError(
-            f"the job asked for {asked} and TensorFlow sees {gpus}: `python -m trainer.doctor --for=gpu` says which "
-            "library or driver is missing; --require_accelerator=no trains without"
-        )
+from trainer.strategies.communication import communication_options, cross_device_ops
+from trainer.strategies.devices import Devices, StrategyError
 
 
 def choose(settings: Settings, cluster: Cluster, devices: Devices) -> str:
@@ -144,7 +98,7 @@ def make_strategy(settings: Settings, cluster: Cluster, devices: Devices) -> tf.
     if name == "central_storage":
         return tf.distribute.experimental.CentralStorageStrategy(list(devices.names), "/cpu:0")
     # mirrored, and the CPU's logical devices that stand in for a TPU's
-    return tf.distribute.MirroredStrategy(list(devices.names), cross_device_ops=_cross_device_ops(settings, devices))
+    return tf.distribute.MirroredStrategy(list(devices.names), cross_device_ops=cross_device_ops(settings, devices))
 
 
 def _parameter_server(settings: Settings, cluster: Cluster) -> tf.distribute.Strategy:
@@ -178,35 +132,6 @@ def share(cluster: Cluster, strategy: tf.distribute.Strategy) -> Share:
     if cluster.role == "evaluator":
         return Share(replicas=strategy.num_replicas_in_sync)
     return Share(cluster.workers, cluster.worker_index, strategy.num_replicas_in_sync // cluster.workers)
-
-
-def communication_options(settings: Settings, devices: Devices) -> tf.distribute.experimental.CommunicationOptions:
-    """How replicas of a synchronous strategy sum their gradients."""
-    communication = settings.communication
-    if communication == "nccl":
-        communication = _nccl(devices)
-    kinds = tf.distribute.experimental.CommunicationImplementation
-    return tf.distribute.experimental.CommunicationOptions(
-        bytes_per_pack=settings.bytes_per_pack,  # no timeout_seconds: watchdog.py says why
-        implementation={"auto": kinds.AUTO, "ring": kinds.RING, "nccl": kinds.NCCL}[communication],
-    )
-
-
-def _nccl(devices: Devices) -> str:
-    """nccl where there are GPUs; auto where the CPU stands in for them, which the log's first lines say."""
-    if stand_in()[0]:
-        return "auto"
-    if devices.kind != "GPU":
-        raise StrategyError("--communication=nccl needs GPUs, and TensorFlow sees none; leave it at auto")
-    return "nccl"
-
-
-def _cross_device_ops(settings: Settings, devices: Devices) -> tf.distribute.CrossDeviceOps | None:
-    if settings.communication == "ring":
-        raise StrategyError("--communication=ring goes from worker to worker, and this job has one; leave it at auto")
-    if settings.communication == "nccl" and _nccl(devices) == "nccl":
-        return tf.distribute.NcclAllReduce()
-    return None
 
 
 def _write_tf_config(cluster: Cluster) -> None:
