@@ -8,6 +8,7 @@ import argparse
 
 from launch import project, spec
 from launch.errors import LaunchError
+from launch.spec import shape
 
 TRAINER_ARGS = True  # what comes after -- is added to every container's arguments
 
@@ -29,14 +30,15 @@ def filled(file: str, given: dict[str, str], trainer_args: list[str]) -> str:
     import yaml
 
     job = spec.read(file, project.variables(file, given))
+    shape.check(job)
     if job.document.findings:
         raise LaunchError(f"fill: {file} has findings; see them with `python -m launch validate {file}`")
     if job.missing:
         raise LaunchError(f"fill: {project.missing(job.missing)}")
     for pool in job.pools:
-        for part in ("containerSpec", "pythonPackageSpec"):
-            if trainer_args and part in pool.data:
-                pool.data[part]["args"] = [*pool.data[part].get("args", []), *trainer_args]
+        for code in (pool.container, pool.package):
+            if trainer_args and code:
+                code["args"] = [*(code.get("args") or []), *trainer_args]
     for key in [key for key, value in job.job.items() if value == ""]:
         del job.job[key]
     return yaml.safe_dump(job.data, sort_keys=False)

@@ -56,8 +56,10 @@ def run(options: argparse.Namespace) -> int:
     from launch.local.rehearsal import Rehearsal
     from launch.local.stream import Stream
     from launch.local.supervisor import LAUNCHER
+    from launch.spec import shape
 
     file = spec.read(options.file, project.variables(options.file, project.overrides(options.set)))
+    shape.check(file)
     stem = Path(file.file).stem
     # Not the study's folder: its first trial is another one.
     output = (options.output or Path("jobs") / (f"{stem}-trial" if file.kind == "tuning" else stem)).resolve()

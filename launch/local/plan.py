@@ -145,5 +145,7 @@ def expanded(entries: Sequence[Mapping]) -> dict[str, str]:
         return known.get(match[1], match[0])
 
     for entry in entries:
-        known[str(entry["name"])] = re.sub(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)", fill, str(entry.get("value", "")))
+        known[str(entry.get("name", ""))] = re.sub(
+            r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)", fill, str(entry.get("value", ""))
+        )
     return known

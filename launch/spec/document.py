@@ -93,3 +93,14 @@ def dig(data: Any, *path: str | int, kind: type, default: Any) -> Any:
     if isinstance(data, bool) and kind is not bool:
         return default
     return data if isinstance(data, kind) else default
+
+
+def short(value: Any) -> str:
+    """What a value is, for a person: `the number 5`, `a list`, `the text '1h'`."""
+    if isinstance(value, dict | list):
+        return f"a {'mapping' if isinstance(value, dict) else 'list'}"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"the truth value {str(value).lower()}"
+    return f"the text {value[:60]!r}" if isinstance(value, str) else f"the number {str(value)[:60]}"

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from launch.errors import LaunchError
-from launch.spec import parse
+from launch.spec import parse, shape
+from launch.spec.document import show
 from launch.study.narrow import Trial
 
 KEPT = (
@@ -32,6 +33,8 @@ def read(study: Path) -> tuple[dict, Path]:
         raise LaunchError(f"{file} is no JSON: {error}. {expected}") from None
     if not isinstance(job, dict) or not all(isinstance(job.get(key), dict) for key in ("studySpec", "trialJobSpec")):
         raise LaunchError(f"{file} holds no tuning job with studySpec and trialJobSpec. {expected}")
+    if places := [f"{show(path)} is {came}, no {wanted}" for path, came, wanted in shape.wrong(job, shape.TUNING)]:
+        raise LaunchError(f"{file}: {'; '.join(places)}. {expected}")
     return job, file
 
 

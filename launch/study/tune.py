@@ -37,15 +37,17 @@ def run(options: argparse.Namespace) -> int:
     from launch.console import console, stderr
     from launch.errors import LaunchError
     from launch.local import signals
+    from launch.spec import shape
     from launch.study import devices, store
     from launch.study.runner import Study
     from launch.study.table import Show
 
     file = spec.read(options.file, project.variables(options.file, project.overrides(options.set)))
-    if file.kind != "tuning":
+    if file.kind != "tuning" or not (file.data.get("studySpec") and file.data.get("trialJobSpec")):
         raise LaunchError(
             f"{file.file} is no tuning job: studySpec and trialJobSpec were expected; see configs/tune.yaml"
         )
+    shape.check(file)
     folder = (options.output or Path("jobs") / Path(file.file).stem).resolve()
     if options.fresh and (aside := store.set_aside(folder)):
         stderr().print(f"The study that was there is in {aside}/ now", markup=False)

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from launch import spec
 from launch.spec import api
-from launch.spec.document import Document, Path, show
+from launch.spec.document import Document, Path, short, show
 from launch.validate import fields
 
 _BROKEN = (json_format.Error, ValueError, TypeError, AttributeError, OverflowError)
@@ -50,7 +50,7 @@ class _Walk:
     def message(self, kind: Descriptor, data: Any, path: Path) -> None:
         if not isinstance(data, dict):
             names = ", ".join(field.json_name for field in kind.fields[:8])
-            self.document.find(path, f"{show(path)}: {_short(data)}", f"a mapping with fields such as {names}")
+            self.document.find(path, f"{show(path)}: {short(data)}", f"a mapping with fields such as {names}")
             return
         known = {field.json_name: field for field in kind.fields}
         notes = fields.notes(kind.full_name)
@@ -117,7 +117,7 @@ class _Walk:
             self._map(field, value, path)
         elif field.is_repeated:
             if not isinstance(value, list):
-                came = f"{show(path)}: {_short(value)}"
+                came = f"{show(path)}: {short(value)}"
                 self.document.find(path, came, f"a list of {fields.wanted(field)}", "begin each entry with a dash")
                 return
             for place, entry in enumerate(value):
@@ -134,11 +134,11 @@ class _Walk:
 
     def _map(self, field: FieldDescriptor, value: Any, path: Path) -> None:
         if not isinstance(value, dict):
-            self.document.find(path, f"{show(path)}: {_short(value)}", "a mapping of names to texts")
+            self.document.find(path, f"{show(path)}: {short(value)}", "a mapping of names to texts")
             return
         for key, entry in value.items():
             if not isinstance(entry, str):
-                came = f"{show((*path, key))}: {_short(entry)}"
+                came = f"{show((*path, key))}: {short(entry)}"
                 self.document.find((*path, key), came, "text", f'write "{entry}" in quotes')
 
     def _leaf(self, field: FieldDescriptor, value: Any, path: Path) -> None:
@@ -154,15 +154,5 @@ class _Walk:
         except _BROKEN:
             quoted = True
         if quoted:
-            came = f"{show(path)}: {_short(value)}"
+            came = f"{show(path)}: {short(value)}"
             self.document.find(path, came, fields.wanted(field), fields.fix(field, value))
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return f"a {'mapping' if isinstance(value, dict) else 'list'}"
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return f"the truth value {str(value).lower()}"
-    return f"the text {value[:60]!r}" if isinstance(value, str) else f"the number {str(value)[:60]}"

@@ -90,7 +90,7 @@ def test_a_failed_job_exits_with_1_and_says_where_to_look(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("workerPoolSpecs: 3", "list of 1 to 4 pools"),
+        ("workerPoolSpecs: 3", "the number 3. Expected: a list"),
         ("{}", "chief"),
         ("- 1", "Expected"),
         ("workerPoolSpecs: [{replicaCount: 1, containerSpec: {imageUri: x, command: [no-such-program]}}]", "no-such"),

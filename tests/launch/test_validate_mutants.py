@@ -59,7 +59,7 @@ def test_two_hundred_mutants(tmp_path):
 
 @pytest.mark.slow
 def test_three_thousand_mutants(tmp_path):
-    seen = run(tmp_path, seed=2026, count=2000)
+    seen = run(tmp_path, seed=2026, count=3000)
     assert seen["unreadable"] > 200 and seen["findings"] > 1000, seen
 
 
