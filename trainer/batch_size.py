@@ -25,9 +25,9 @@ def search(settings: Any, hyperparameters: Any) -> int:
     import tensorflow as tf
 
     from trainer import build, data
+    from trainer.guard.memory import gradient_fits, largest
     from trainer.input.pipeline import Pipeline
     from trainer.input.share import Share
-    from trainer.memory import gradient_fits, largest
     from trainer.replicas import cluster
     from trainer.strategies.devices import set_up_devices
 

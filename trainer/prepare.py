@@ -5,8 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer import data, memory
+from trainer import data
 from trainer.build import build
+from trainer.guard import memory
 from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
 from trainer.replicas.cluster import Cluster

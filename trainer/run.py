@@ -8,10 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import contract, data, evaluator, export, finish, memory, model, prepare, start
+from trainer import contract, data, evaluator, export, finish, model, prepare, start
 from trainer.build import callbacks
 from trainer.finish import DONE, FAILED
-from trainer.guard import NotANumberError
+from trainer.guard import memory
+from trainer.guard.nan import NotANumberError
 from trainer.input import sources
 from trainer.input.sources import DataError
 from trainer.loop import Loop

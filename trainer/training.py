@@ -8,8 +8,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import memory
-from trainer.guard import NotANumberError, find_bad, repair
+from trainer.guard import memory
+from trainer.guard.nan import NotANumberError, find_bad
+from trainer.guard.rewind import repair
 from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
 from trainer.replicas import peers

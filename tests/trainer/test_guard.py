@@ -137,6 +137,6 @@ def test_accumulate_splits_and_trains(forks, tmp_path):
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 8, 31, 40])
 def test_the_search_finds_the_largest_that_fits(limit):
-    from trainer.memory import largest
+    from trainer.guard.memory import largest
 
     assert largest(lambda n: n <= limit, 32) == min(limit, 32)
