@@ -8,7 +8,7 @@ wrappers ("The replica workerpool0-0 exited with a non-zero status of 1") last.
 import dataclasses
 
 from launch.diagnose.causes import Advice, Cause
-from launch.diagnose.scan import Hit
+from launch.diagnose.matches import Hit
 
 ROOT, HINT, SYMPTOM, WARNING, WRAPPER = range(5)
 

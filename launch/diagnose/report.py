@@ -6,7 +6,8 @@ import re
 from typing import BinaryIO
 
 from launch.diagnose import causes, entry, rank
-from launch.diagnose.scan import Hit, Scanner
+from launch.diagnose.matches import Hit
+from launch.diagnose.scan import Scanner
 
 BEFORE = 1 << 13  # bytes looked at around a hit for the time and the replica
 AFTER = 1 << 14

@@ -6,11 +6,10 @@ be one is read in parts.
 """
 
 import collections
-import dataclasses
 import re
 from typing import BinaryIO
 
-from launch.diagnose import entry, lines, numbers, patterns
+from launch.diagnose import entry, lines, matches, numbers, patterns
 from launch.diagnose.causes import Sign
 from launch.diagnose.lines import OVERLAP, WRAPPED, Row
 
@@ -20,17 +19,6 @@ KEPT = 40  # of one pattern: the first half and the last half
 REMEMBERED = 10_000  # lines
 OFTEN, A_FEW = 500, 32  # of lines that show something, by the same patterns, so many are looked at; then one in a few
 ID = re.compile(rb"[0a-f]{10,}")  # of a request or a trace, its digits folded
-
-
-@dataclasses.dataclass(frozen=True)
-class Hit:
-    """One line that shows something. `line_number` counts from 1; `offset` is the line's first byte."""
-
-    sign: Sign
-    line: str
-    line_number: int
-    offset: int
-    quiet: bool  # the line itself says that it will be tried again, or is a mere warning
 
 
 class Scanner:
@@ -57,14 +45,14 @@ class Scanner:
         self.first: dict[int, list[Row]] = {}
         self.last: dict[int, collections.deque[Row]] = {}
 
-    def read(self, log: BinaryIO) -> list[Hit]:
+    def read(self, log: BinaryIO) -> list[matches.Hit]:
         """All that is kept, in the order of the log."""
         self._forget()
         for piece, offset, number in lines.pieces(log):
             self._piece(piece, offset, number)
         found = []
         for sign, rows in self.first.items():
-            found += [self._hit(sign, row) for row in (*rows, *self.last[sign])]
+            found += [matches.hit(self.signs[sign], row) for row in (*rows, *self.last[sign])]
         self._forget()
         return sorted(found, key=lambda hit: (hit.offset, hit.line_number))
 
@@ -119,7 +107,9 @@ class Scanner:
         self.shown[possible] += 1
         if self.shown[possible] > OFTEN and self.shown[possible] % A_FEW:
             return None
-        shows = tuple(self._shows(possible, row))
+        shows = ()
+        if not self.benign.search(row.raw.rstrip(b"\r")):
+            shows = tuple(matches.shown({sign: self.signs[sign] for sign in possible}, row))
         lasting = self.lasting_if_shown if shows else self.lasting
         if all(lasting[sign] for sign in possible):
             if not shows and not any(self.by_number[sign] for sign in possible):
@@ -129,30 +119,6 @@ class Scanner:
             self.same[row.raw] = shows
         return shows
 
-    def _texts(self, row: Row) -> list[bytes]:
-        """What to look in: of a structured line its message, then all of it; else the line, with what wraps."""
-        return entry.texts(row.raw) or [row.raw.rstrip(b"\r") + (b"\n" + row.more if row.more else b"")]
-
-    def _shows(self, possible: tuple[int, ...], row: Row) -> list[int]:
-        """Which of these signs show in a line; in a structured one those in its message, if there are any."""
-        if self.benign.search(row.raw.rstrip(b"\r")):
-            return []
-        for text in self._texts(row):
-            found = [sign for sign in possible if self._start(sign, text, row) is not None]
-            if found:
-                return [sign for sign in found if not self._cancelled(sign, text, row)]
-        return []
-
-    def _start(self, sign: int, text: bytes, row: Row) -> int | None:
-        match = patterns.exact(self.signs[sign].pattern).search(text)
-        if not match or (row.more and match.start() > len(row.raw)):
-            return None
-        return match.start()
-
-    def _cancelled(self, sign: int, text: bytes, row: Row) -> bool:
-        line = entry.line_at(text, self._start(sign, text, row))
-        return any(patterns.exact(pattern).search(line) for pattern in self.signs[sign].unless)
-
     def _keep(self, sign: int, row: Row) -> None:
         first = self.first.setdefault(sign, [])
         if len(first) < KEPT // 2:
@@ -160,10 +126,3 @@ class Scanner:
             self.last.setdefault(sign, collections.deque(maxlen=KEPT // 2))
         else:
             self.last[sign].append(row)
-
-    def _hit(self, sign: int, row: Row) -> Hit:
-        for text in self._texts(row):
-            if (start := self._start(sign, text, row)) is not None:
-                break
-        line = entry.line_at(text, start or 0)
-        return Hit(self.signs[sign], entry.plain(line), row.number, row.offset, entry.quiet(row.raw, line))

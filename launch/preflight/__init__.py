@@ -50,6 +50,7 @@ def rooms() -> tuple[types.ModuleType, ...]:
     from launch.preflight import (
         buckets,
         capacity,
+        job_accounts,
         memory,
         numerics,
         packages,
@@ -59,7 +60,7 @@ def rooms() -> tuple[types.ModuleType, ...]:
         strategy,
     )
 
-    return memory, packages, strategy, numerics, permissions, buckets, security, capacity, reservations
+    return memory, packages, strategy, numerics, permissions, job_accounts, buckets, security, capacity, reservations
 
 
 def look(
@@ -67,7 +68,7 @@ def look(
 ) -> list[Check]:
     """The checks of a job file, in at most `timeout_s` and a little. Raises UnreadableError for no job file."""
     from launch import project
-    from launch.preflight.cloud import Account, sign_in
+    from launch.preflight.account import Account, sign_in
     from launch.preflight.job import Job
     from launch.preflight.probe import run as run_probes
 
@@ -83,7 +84,9 @@ def look(
 def perimeter_change(project: str, timeout_s: float = 60.0) -> Check | None:
     """What is known of the last change of a perimeter around the project; None where there is none or none is seen."""
     from launch.preflight import perimeters
-    from launch.preflight.cloud import Cloud, Trouble, sign_in
+    from launch.preflight.account import sign_in
+    from launch.preflight.cloud import Cloud
+    from launch.preflight.request import Trouble
 
     try:
         return perimeters.last_change(project, Cloud(sign_in(timeout_s), time.monotonic() + timeout_s))

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from launch.checks import Check
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.iam import BASIC, impersonate, number, policy, roles_of
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
+from launch.preflight.request import Trouble
 
 READ = ("storage.objects.get", "storage.objects.list")
 # A checkpoint that replaces another deletes it, so writing takes both.

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from launch import machines
 from launch.checks import Check
 from launch.preflight import accelerators
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
 from launch.preflight.quotas import SERVICE, asked, limits, usage
+from launch.preflight.request import Trouble
 from launch.spec import dig
 
 CONSOLE = "https://console.cloud.google.com/iam-admin/quotas?project={project}"

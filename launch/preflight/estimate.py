@@ -11,8 +11,8 @@ import pathlib
 import subprocess
 import sys
 
-from launch.preflight.cloud import Trouble
 from launch.preflight.job import Job
+from launch.preflight.request import Trouble
 from launch.project import ROOT
 
 SOURCES = ("trainer/estimate.py", "trainer/model.py", "trainer/data.py")

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from launch.checks import Check
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
 from launch.preflight.registry import Image, Reference, parsed, read
+from launch.preflight.request import Trouble
 from launch.project import KNOWN, ROOT
 from launch.spec import Pool
 

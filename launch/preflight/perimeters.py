@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 
 from launch.checks import Check
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.iam import number
+from launch.preflight.request import Trouble
 from launch.spec import dig
 
 SETTLES_S = 15 * 60

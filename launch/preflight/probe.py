@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterable
 
 from launch.checks import Check
-from launch.preflight.cloud import Account, Cloud, Trouble
+from launch.preflight.account import Account
+from launch.preflight.cloud import Cloud
 from launch.preflight.job import Job
+from launch.preflight.request import Trouble
 
 # Of all the time, what gcloud may take to give its account: 1 to 2 s on an idle machine, four times that on a busy one.
 # The requests after it run side by side and take less than a second together.

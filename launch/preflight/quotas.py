@@ -7,8 +7,9 @@ Limits come from Service Usage (consumerQuotaMetrics: every region in one answer
 import datetime
 
 from launch.preflight import accelerators
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.job import Job
+from launch.preflight.request import Trouble
 from launch.spec import JobFile, Pool
 
 SERVICE = "aiplatform.googleapis.com"

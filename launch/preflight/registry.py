@@ -5,7 +5,8 @@ import json
 import os
 import re
 
-from launch.preflight.cloud import Cloud, Trouble, explained, fetch
+from launch.preflight.cloud import Cloud
+from launch.preflight.request import Trouble, explained, fetch
 
 MANIFESTS = ", ".join(
     (

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from launch.checks import Check
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.job import Job
 from launch.preflight.probe import Probe
+from launch.preflight.request import Trouble
 from launch.spec import Pool, dig
 
 PATH = re.compile(r"projects/([^/]+)/zones/([^/]+)/reservations/([^/]+)")

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from launch.checks import Check
 from launch.preflight import packages
-from launch.preflight.cloud import Cloud, Trouble
+from launch.preflight.cloud import Cloud
 from launch.preflight.iam import number
 from launch.preflight.job import Job
 from launch.preflight.perimeters import Perimeter, changed, perimeters
 from launch.preflight.probe import Probe
 from launch.preflight.registry import parsed
+from launch.preflight.request import Trouble
 
 READ_ROLE = "roles/accesscontextmanager.policyReader"
 

@@ -7,7 +7,9 @@ import uuid
 import pytest
 
 from launch.preflight import registry as registries
-from launch.preflight.cloud import Account, Cloud, Trouble
+from launch.preflight.account import Account
+from launch.preflight.cloud import Cloud
+from launch.preflight.request import Trouble
 from tests.images.containers import docker
 
 pytestmark = pytest.mark.engine

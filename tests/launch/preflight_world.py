@@ -3,7 +3,7 @@
 import re
 
 from launch import preflight, project
-from launch.preflight.cloud import Account
+from launch.preflight.account import Account
 from launch.preflight.job import Job
 from launch.preflight.probe import run
 from tests import google_world

@@ -6,9 +6,9 @@ import sys
 
 from launch import project
 from launch.preflight import numerics, strategy
-from launch.preflight.cloud import Trouble
 from launch.preflight.job import Job
 from launch.preflight.probe import run
+from launch.preflight.request import Trouble
 from tests import google_world
 from tests.google_world import VARIABLES
 from tests.launch.preflight_world import HANG_S, ONLINE, bad, look

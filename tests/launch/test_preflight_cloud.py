@@ -5,7 +5,9 @@ import time
 
 import pytest
 
-from launch.preflight.cloud import Account, Cloud, Trouble, override
+from launch.preflight.account import Account
+from launch.preflight.cloud import Cloud, override
+from launch.preflight.request import Trouble
 from tests.google_world import PERIMETER_DENIAL, RATE_LIMIT
 from tests.standin import Late, StandIn, failure
 

@@ -4,8 +4,8 @@ import pytest
 
 from launch import project
 from launch.preflight import memory, numerics, strategy
-from launch.preflight.cloud import Trouble
 from launch.preflight.job import Job
+from launch.preflight.request import Trouble
 from tests.google_world import VARIABLES
 from tests.launch.preflight_world import job_file
 from tests.shipped import CONFIGS

@@ -1,7 +1,7 @@
 """Preflight of permissions: who submits, who runs the job, who pulls the image, and what can't be asked."""
 
 from launch import project
-from launch.preflight import buckets, permissions
+from launch.preflight import buckets, job_accounts, permissions
 from launch.preflight.job import Job
 from tests import google_world
 from tests.google_world import AGENT, BUCKET, RUNS_AS
@@ -48,7 +48,7 @@ def test_a_project_that_cant_be_seen(google):
 
 def test_logs_that_would_vanish(google):
     google.permissions.discard("logging.logEntries.create")
-    check = look(google, "gpu", permissions)["log writing"]
+    check = look(google, "gpu", job_accounts)["log writing"]
     assert check.status == "failure"
     assert "tried as that account" in check.found
     assert "--role=roles/logging.logWriter" in check.command
@@ -56,12 +56,12 @@ def test_logs_that_would_vanish(google):
 
 def test_without_impersonation_the_policy_is_read_and_that_is_said(google):
     google.may_impersonate = False
-    found = look(google, "gpu", permissions, buckets)
+    found = look(google, "gpu", job_accounts, buckets)
     assert found["log writing"].status == found["bucket access"].status == "failure"
     member = f"serviceAccount:{RUNS_AS}"
     google.policies["yard"] = {"bindings": [{"role": "roles/logging.logWriter", "members": [member]}]}
     google.bucket_policy = {"bindings": [{"role": "roles/storage.objectUser", "members": [member]}]}
-    found = look(google, "gpu", permissions, buckets)
+    found = look(google, "gpu", job_accounts, buckets)
     assert "read from the project's IAM policy" in found["log writing"].found
     assert f"read from the IAM policy of gs://{BUCKET}" in found["bucket access"].found
     assert bad(found) == {}
@@ -70,12 +70,12 @@ def test_without_impersonation_the_policy_is_read_and_that_is_said(google):
 def test_an_image_of_another_project_needs_the_agents_access(google):
     google.policies["other"] = {"bindings": []}
     image = google_world.IMAGE.replace("/yard/", "/other/")
-    check = look(google, "gpu", permissions, IMAGE=image)["image pull"]
+    check = look(google, "gpu", job_accounts, IMAGE=image)["image pull"]
     assert check.status == "failure"
     assert f"--project=other --location=us-central1 --member=serviceAccount:{AGENT}" in check.command
     reader = {"role": "roles/artifactregistry.reader", "members": [f"serviceAccount:{AGENT}"]}
     google.repository_policy = {"bindings": [reader]}
-    assert look(google, "gpu", permissions, IMAGE=image)["image pull"].status == "ok"
+    assert look(google, "gpu", job_accounts, IMAGE=image)["image pull"].status == "ok"
 
 
 def test_settings_without_a_value_are_named(google):
