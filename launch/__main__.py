@@ -55,6 +55,10 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # `launch list | head`: whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full disk, a folder that may not be written
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"launch {options.verb}: {place}{error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:

@@ -1,6 +1,7 @@
 """Types of command-line arguments that several verbs take."""
 
 import argparse
+import math
 from collections.abc import Callable
 
 
@@ -17,3 +18,14 @@ def whole(least: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def seconds(text: str) -> float:
+    """Seconds, more than 0: what argparse calls for an argument."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} came; seconds were expected, more than 0")
+    return number

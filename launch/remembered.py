@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import sys
 from collections.abc import Mapping
 
 from launch.errors import LaunchError
@@ -11,11 +12,14 @@ CACHE = pathlib.Path(__file__).resolve().parents[1] / ".cache"
 
 
 def write(name: str, data: dict) -> None:
-    """Write `.cache/NAME`, whole or not at all."""
-    CACHE.mkdir(parents=True, exist_ok=True)
+    """Write `.cache/NAME`, whole or not at all; where that can't be, say so and go on: what it tells of is done."""
     half = CACHE / f".{name}.{os.getpid()}"
-    half.write_text(json.dumps(data, indent=2) + "\n")
-    half.replace(CACHE / name)
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        half.write_text(json.dumps(data, indent=2) + "\n")
+        half.replace(CACHE / name)
+    except OSError as error:
+        print(f"{CACHE / name} can't be written ({error.strerror}): later commands need it named", file=sys.stderr)
 
 
 def read(name: str) -> dict:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 from launch import vertex
+from launch.arguments import seconds
 from launch.vertex import trials
 from launch.vertex.logs import SEVERITIES, Line, Reader
 
@@ -23,7 +24,7 @@ GOOD = {"SUCCEEDED", "PARTIALLY_SUCCEEDED"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `watch`."""
     parser.add_argument("job", nargs="?", help="a job's name, id or display name; without one, the last submitted")
-    parser.add_argument("--every", type=float, default=EVERY_S, metavar="SECONDS", help="how often to ask [10]")
+    parser.add_argument("--every", type=seconds, default=EVERY_S, metavar="SECONDS", help="how often to ask [10]")
     parser.add_argument("--severity", choices=SEVERITIES, default="DEFAULT", help="log lines from this one up")
     parser.add_argument("--no_diagnose", action="store_true", help="don't explain a failure")
 

@@ -60,7 +60,10 @@ def run(options: argparse.Namespace) -> int:
     file = options.output or _name(place, job)
     if file.exists() and not options.force:
         raise LaunchError(f"{file} is there already; --force replaces it, --output=... writes another")
-    file.write_text(_header(job, trials[0], file, count) + _dump(body), encoding="utf-8")
+    try:
+        file.write_text(_header(job, trials[0], file, count) + _dump(body), encoding="utf-8")
+    except OSError as error:
+        raise LaunchError(f"{file} can't be written ({error.strerror}); --output=... takes another file") from None
     rows = [(one.name, one.before, one.after, one.why) for one in changes]
     console().print(table(["parameter", "before", "next", "why"], rows))
     console().print(f"{file}: {body['maxTrialCount']} trials. Run it: python -m launch tune {file}", markup=False)

@@ -1,5 +1,6 @@
 """The command line of launch: every verb is there, light to start, and its errors are sentences."""
 
+import errno
 import importlib
 import inspect
 import subprocess
@@ -11,6 +12,7 @@ from launch import __main__ as cli
 from launch import project
 from launch.errors import LaunchError
 
+FULL = OSError(errno.ENOSPC, "No space left on device", "jobs/tune")
 HEAVY = {"rich", "yaml", "google.protobuf", "optuna", "docker", "pydantic", "tensorflow", "keras", "numpy", "trainer"}
 
 
@@ -76,6 +78,14 @@ def test_a_count_that_can_be_none_is_told(arguments, capsys):
     assert f"a whole number of {least} or more was expected" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", ["soon", "nan", "-1", "inf"])
+def test_a_time_that_can_be_none_is_told(given, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["watch", f"--every={given}"])
+    assert ended.value.code == 2
+    assert f"{given!r} came; seconds were expected" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", ["list", "watch", "cancel", "diagnose"])
 def test_without_gcloud_a_verb_that_needs_it_says_how_to_get_it(verb, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -88,7 +98,8 @@ def test_without_gcloud_a_verb_that_needs_it_says_how_to_get_it(verb, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("raised", "code"), [(LaunchError("a sentence"), 2), (LaunchError("no", 1), 1), (KeyboardInterrupt(), 130)]
+    ("raised", "code"),
+    [(LaunchError("a sentence"), 2), (LaunchError("no", 1), 1), (KeyboardInterrupt(), 130), (FULL, 1)],
 )
 def test_what_a_verb_raises_is_told_without_a_traceback(raised, code, monkeypatch, capsys):
     from launch import listing
@@ -99,4 +110,5 @@ def test_what_a_verb_raises_is_told_without_a_traceback(raised, code, monkeypatc
     monkeypatch.setattr(listing, "run", run)
     assert cli.main(["list"]) == code
     said = capsys.readouterr().err
-    assert "Traceback" not in said and (str(raised) or "stopped") in said
+    wanted = "launch list: jobs/tune: No space left on device" if raised is FULL else str(raised) or "stopped"
+    assert "Traceback" not in said and wanted in said

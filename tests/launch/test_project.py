@@ -79,6 +79,13 @@ def test_an_image_is_named_by_digest_once_it_has_one(image, digest, reference):
     assert project.variables("configs/gpu.yaml")["IMAGE"] == reference
 
 
+def test_a_cache_that_cannot_be_written_stops_nothing(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(remembered, "CACHE", tmp_path / "file" / "cache")
+    remembered.write("job.json", {"name": "a job that was sent"})
+    assert "job.json can't be written (Not a directory)" in capsys.readouterr().err
+
+
 def test_a_broken_cache_is_a_sentence():
     remembered.CACHE.mkdir()
     (remembered.CACHE / "image.json").write_text("{")

@@ -169,6 +169,12 @@ def test_nothing_is_overwritten_unasked(finished, tmp_path, capsys):
     assert command_line.main(["refine", str(finished), f"--output={output}", "--force"]) == 0
 
 
+def test_a_file_that_cannot_be_written_is_told(finished, tmp_path, capsys):
+    output = tmp_path / "no-such-folder" / "next.yaml"
+    assert command_line.main(["refine", str(finished), f"--output={output}"]) == 2
+    assert f"{output} can't be written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"studySpec": {}, "trialJobSpec": {}}'])
 def test_what_is_no_study_is_told(content, tmp_path, capsys):
     file = tmp_path / "x.json"
