@@ -52,23 +52,23 @@ def _fits(job: Job, pool: Pool, need: Need) -> Check:
     middle = need.bytes(share, parts > 1) / GB
     low, high = (middle * factor for factor in OFF[pool.architecture])
     room, whose = memory_gb(pool)
-    said = f"about {_size(middle)} ({_size(low)} to {_size(high)}) for {share:,.10g} examples a replica"
+    said = f"about {size(middle)} ({size(low)} to {size(high)}) for {share:,.10g} examples a replica"
     said += f", {need.parameters:,} parameters"
     if need.unsized_tensors:
         said += f"; {need.unsized_tensors} tensors have no size before run time and are not in it"
     if room is None:
         return Check("memory", "unknown", f"{said}; the memory of {whose} is not in the tables", "compare it yourself")
-    said += f"; {whose} has {room:.3g} GB to give"
+    said += f"; {whose} has {size(room)} to give"
     if high <= room:
         return Check("memory", "ok", said)
     fix, command = _smaller(job, need, room, OFF[pool.architecture][1], parts)
     return Check("memory", "failure" if low > room else "warning", said, fix, command)
 
 
-def _size(gb: float) -> str:
-    if gb < 0.1:
-        return f"{gb * 1000:.2g} MB"
-    return f"{gb:.3g} GB" if gb < 1000 else f"{float(f'{gb:.3g}'):,.0f} GB"
+def size(gb: float) -> str:
+    """To three digits, and never as 1.36e+03."""
+    number, unit = (gb, "GB") if gb >= 0.1 else (gb * 1000, "MB")
+    return f"{float(f'{number:.3g}'):,.15g} {unit}"
 
 
 def _smaller(job: Job, need: Need, room: float, factor: float, parts: int) -> tuple[str, str]:

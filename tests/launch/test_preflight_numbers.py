@@ -1,5 +1,7 @@
 """Preflight of batch, memory and numbers, without asking Google."""
 
+import re
+
 import pytest
 
 from launch import project
@@ -59,8 +61,16 @@ def test_the_estimate_against_the_accelerators_memory(monkeypatch, per_example, 
     job = Job.read(str(project.ROOT / "configs" / "gpu.yaml"), VARIABLES)
     (check,) = memory.fits(job)
     assert check.status == status
+    assert re.match(r"about [\d.,]+ GB \([\d.,]+ GB to [\d.,]+ GB\) for 64 examples", check.found)
     if status == "failure":
         assert "--accumulate=8" in check.fix  # 64 examples in micro-batches of 8
+
+
+@pytest.mark.parametrize(
+    ("gb", "said"), [(0.0003, "0.3 MB"), (0.09996, "100 MB"), (32, "32 GB"), (999.7, "1,000 GB"), (1360, "1,360 GB")]
+)
+def test_sizes_are_read_without_an_exponent(gb, said):
+    assert memory.size(gb) == said
 
 
 def test_a_batch_of_a_billion_is_told_as_fast_as_any_other(monkeypatch, tmp_path):
