@@ -4,6 +4,7 @@ rich is imported when something is printed, not before: `python -m launch --help
 """
 
 import functools
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+WIDE = 240
 COLORS = {"ok": "green", "warning": "yellow", "failure": "red", "unknown": "magenta"}
 
 
@@ -19,7 +21,7 @@ def console() -> "Console":
     """The console on stdout; colours only where it is a terminal."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    return _width(Console(highlight=False, soft_wrap=True))
 
 
 @functools.cache
@@ -27,7 +29,14 @@ def stderr() -> "Console":
     """The console on stderr, for notes and progress."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _width(Console(stderr=True, highlight=False, soft_wrap=True))
+
+
+def _width(made: "Console") -> "Console":
+    """In a log or a pipe, as wide as a table needs: rich takes 80 columns there, and breaks a command or a link."""
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = WIDE
+    return made
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> "Table":
