@@ -1,3 +1,5 @@
+"""The server that starts each test's jobs: TensorFlow is imported once, not for every job."""
+
 import pytest
 from forkserver import ForkServer
 
