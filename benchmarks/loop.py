@@ -14,7 +14,7 @@ from trainer.optimizer.schedule import Schedule
 from trainer.optimizer.whole_batch import WholeBatchOptimizer
 
 STEPS = {"digits": 120, "resnet": 8}  # a second or so: what slows the machine down meanwhile slows all of them
-REPEATS = {"digits": 15, "resnet": 7}
+REPEATS = {"digits": 25, "resnet": 13}
 WANTED = {"digits": {"fit": 1.25, "fit32": 1.0, "bare": 0.95}, "resnet": {"fit": 1.0, "fit32": 1.0, "bare": 0.95}}
 NAMES = {"fit": "Keras fit", "fit32": "Keras fit, steps_per_execution=32", "bare": "a bare tf.function loop"}
 FOREVER = 10**7
