@@ -129,14 +129,14 @@ def spread(values: list[float]) -> str:
 def main() -> int:
     """Measure, print, and write .cache/benchmark-images.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], default=list(KINDS))
+    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []])  # [] is what argparse checks where none is named
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     figures = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         copy_of_tree(folder)
-        for kind in options.kinds:
+        for kind in options.kinds or KINDS:
             image = f"trainyard-benchmark-{kind}:latest"
             quietly(*build.arguments(kind, image, "none"), ".", folder=folder)
             sizes = sizes_mb(kind, image, folder)
