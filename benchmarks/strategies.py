@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from benchmarks.rows import Row, interleaved, ratio
 
 STEPS = {"resnet": 12, "digits": 300}
+REPEATS = {"resnet": 5, "digits": 15}
 RIVALS = os.path.join(sys.prefix, "rivals")  # tf_keras lies beside the environment, not in it
 
 
@@ -105,7 +106,7 @@ def measure() -> list[Row]:
             steps = STEPS[subject]
             contenders = {kind: functools.partial(group.rate, steps) for kind, group in groups.items()}
             interleaved(contenders, 1)
-            rates = interleaved(contenders)
+            rates = interleaved(contenders, REPEATS[subject])
         rows.append(_row(f"{subject}: Mirrored with 1 replica / OneDevice", rates, "mirrored", "one_device", 0.95))
         if "multi_worker" in rates:
             doubled = {**rates, "two": [2 * rate for rate in rates["multi_worker"]]}
