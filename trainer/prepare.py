@@ -21,7 +21,7 @@ from trainer.strategies.devices import StrategyError, set_up_devices
 def join(settings: Settings, here: Cluster, console: Console) -> tuple[Settings, tf.distribute.Strategy]:
     """The devices and, where the job has several, the other replicas; the settings as the strategy changes them."""
     devices = set_up_devices(settings, here)
-    _seed(settings)
+    keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
     keras.mixed_precision.set_global_policy(settings.precision)
@@ -29,12 +29,6 @@ def join(settings: Settings, here: Cluster, console: Console) -> tuple[Settings,
     if strategy.is_stand_in():
         console.line(strategy.stand_in_note(settings, here, devices))
     return settings, strategy.make_strategy(settings, here, devices)
-
-
-def _seed(settings: Settings) -> None:
-    keras.utils.set_random_seed(settings.seed)
-    # never 0: Dataset.shuffle, whose seed is a tensor where data is streamed, would compare both with (0, 0)
-    tf.random.set_seed(settings.seed + 1)
 
 
 def make_pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strategy, console: Console) -> Pipeline:
@@ -88,7 +82,7 @@ def make_loop(
     splits = _splits(settings, loop, console)
     settings = settings.model_copy(update={"accumulate": splits})
     pipeline.evaluation_batch = settings.batch_size // splits
-    _seed(settings)  # what was tried has moved the model's state: it is made again
+    keras.utils.set_random_seed(settings.seed)  # what was tried has moved the model's state: it is made again
     return settings, make(settings)
 
 

@@ -73,6 +73,18 @@ class TestTraining:
         assert numbers(pipeline(folder).training(0, 6)) == numbers(pipeline(folder).training(0, 6))
         assert numbers(pipeline(folder).training(0, 6)) != numbers(pipeline(folder, "--seed=1").training(0, 6))
 
+    @pytest.mark.parametrize("process_seed", [0, 7])
+    def test_the_seed_of_the_process_changes_nothing(self, folder, process_seed):
+        tf.random.set_seed(None)
+        expected = numbers(pipeline(folder).training(0, 12))
+        tf.random.set_seed(process_seed)
+        found = numbers(pipeline(folder).training(0, 12))
+        drawn = tf.random.uniform([]).numpy()
+        tf.random.set_seed(process_seed)
+        assert found == expected
+        assert drawn == tf.random.uniform([]).numpy()  # and it is still what it was
+        tf.random.set_seed(None)
+
     @pytest.mark.parametrize(("workers", "replicas"), [(2, 1), (1, 4), (2, 2), (4, 2)])
     def test_workers_and_replicas_share_each_step_and_change_nothing(self, folder, workers, replicas):
         whole = numbers(pipeline(folder).training(3, 20))

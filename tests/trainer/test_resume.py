@@ -59,6 +59,29 @@ def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole
     assert_same(whole, tmp_path)
 
 
+STREAMED = """
+from trainer.input import split
+split.CACHE_BYTES = 0
+"""
+
+
+def test_data_too_large_for_the_memory_goes_on_where_it_was(forks, tmp_path):
+    def start(name, run=1):
+        flags = [*EVERY_6, "--shuffle_buffer=300", f"--job_dir={tmp_path / name}"]
+        return forks.start(flags, tmp_path / f"{name}{run}.txt", {}, STREAMED)
+
+    whole = start("whole")
+    assert whole.wait() == 0, whole.text
+    cut = start("cut")
+    until(cut, "step 20/")
+    cut.kill()
+    cut.wait()
+    again = start("cut", 2)
+    assert again.wait() == 0, again.text
+    assert "resuming at step" in again.text
+    assert_same(tmp_path / "whole", tmp_path / "cut")
+
+
 EARLY_STOPPING = """
 import keras, trainer.model
 stop = keras.callbacks.EarlyStopping("val_loss", mode="max", patience=2, restore_best_weights=True)

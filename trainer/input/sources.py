@@ -65,7 +65,11 @@ def dataset(source: Source) -> tf.data.Dataset:
 
 
 def shuffled(source: Source, epoch: tf.Tensor, seed: int, buffer: int) -> tf.data.Dataset:
-    """All records once, in the order that `seed` and `epoch` (int64 scalar) make, and nothing else."""
+    """All records once, in the order that `seed` and `epoch` make, and nothing else.
+
+    Args:
+        epoch: int64 scalar of the graph that this is called in, that of a Dataset's function.
+    """
     if buffer <= 1:
         return dataset(source)
     mixed = tf.random.stateless_uniform([], [seed, tf.cast(epoch, tf.int32)], 1, 2**62, tf.int64)
@@ -74,6 +78,9 @@ def shuffled(source: Source, epoch: tf.Tensor, seed: int, buffer: int) -> tf.dat
         source = tf.data.Dataset.from_tensor_slices(order).interleave(
             source.reader, cycle_length=min(16, len(source.paths)), num_parallel_calls=tf.data.AUTOTUNE
         )
+    # The seed of this graph alone. It would be the process's, so that the order hung on that too; and where that is 0,
+    # --seed's default, shuffle compares both with (0, 0), which a tensor can't be.
+    tf.random.set_seed(1)
     return source.shuffle(buffer, seed=mixed, reshuffle_each_iteration=False)
 
 
