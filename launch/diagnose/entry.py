@@ -15,6 +15,7 @@ WARNING = re.compile(
 )
 MESSAGE_KEYS = ("message", "textPayload", "jsonPayload", "protoPayload", "error", "status", "msg", "text", "log")
 ENVELOPE = ("insertId", "labels", "resource", "logName", "trace", "spanId", "receiveTimestamp", "timestamp", "severity")
+LEVEL = ("levelname", "level", "severity", "loglevel")  # how an entry means it, no word of what it says
 LINE_SHOWN = 2000  # characters
 
 
@@ -57,12 +58,17 @@ def decoded(raw: bytes) -> dict | None:
     return value if isinstance(value, dict) else None
 
 
+def _unlabelled(value: object) -> object:
+    """A payload without its level: `"levelname": "ERROR"` makes no error of a line that was written to stderr."""
+    return {key: inner for key, inner in value.items() if key not in LEVEL} if isinstance(value, dict) else value
+
+
 def texts(raw: bytes) -> list[bytes]:
     """What a structured line says: its message, then all of it but the envelope. Empty for a plain line."""
     value = decoded(raw)
     if not value:
         return []
-    body = {key: inner for key, inner in value.items() if key not in ENVELOPE}
+    body = {key: _unlabelled(inner) for key, inner in value.items() if key not in (*ENVELOPE, *LEVEL)}
     said = [_message(value) or "", json.dumps(body, ensure_ascii=False)]
     return [colourless(text.encode("utf-8", "replace")) for text in said if text]
 
