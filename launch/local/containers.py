@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import docker
+import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 
@@ -14,6 +15,7 @@ from launch.local.plan import PlanError, Replica
 
 LABEL = "trainyard.run"
 PORT = 2222  # Vertex AI's own
+LOST = 137  # what a killed container ends with
 
 
 def connect() -> docker.DockerClient:
@@ -101,6 +103,8 @@ class Containers:
             container.start()
         except APIError as error:
             raise PlanError(f"{replica.name} did not start: {error.explanation}") from None
+        except requests.RequestException as error:
+            raise PlanError(f"{replica.name} did not start, the container engine answers no more: {error}") from None
         return Running(container, lines, on_line, on_exit)
 
     def close(self) -> None:
@@ -109,7 +113,14 @@ class Containers:
             return
         from launch.local import watchdog
 
-        remove(self._run)
+        try:
+            remove(self._run)
+        except (DockerException, requests.RequestException) as error:
+            label = f"label={LABEL}={self._run}"
+            raise PlanError(
+                f"the container engine answers no more ({error}); once it does, remove what is left: "
+                f"docker rm -f $(docker ps -aq --filter {label}); docker network rm {self._network}"
+            ) from None
         watchdog.dismiss(self._watchdog)
         self._watchdog = None
         self._client.close()
@@ -129,7 +140,7 @@ class Running:
         self._container = container
         reader = threading.Thread(target=self._read, args=(lines, on_line), daemon=True)
         reader.start()
-        threading.Thread(target=self._wait, args=(reader, on_exit), daemon=True).start()
+        threading.Thread(target=self._wait, args=(reader, on_line, on_exit), daemon=True).start()
 
     def terminate(self) -> None:
         """SIGTERM to PID 1."""
@@ -140,7 +151,7 @@ class Running:
         self._signal("SIGKILL")
 
     def _signal(self, name: str) -> None:
-        with contextlib.suppress(APIError):  # it has ended
+        with contextlib.suppress(APIError, requests.RequestException):  # it has ended, or its engine has
             self._container.kill(signal=name)
 
     def _read(self, chunks, on_line: Callable[[str], None]) -> None:
@@ -153,9 +164,13 @@ class Running:
         if rest:
             on_line(rest.decode(errors="replace"))
 
-    def _wait(self, reader: threading.Thread, on_exit: Callable[[int], None]) -> None:
-        code = self._container.wait()["StatusCode"]
+    def _wait(self, reader: threading.Thread, on_line: Callable[[str], None], on_exit: Callable[[int], None]) -> None:
+        try:
+            code = self._container.wait()["StatusCode"]
+        except (APIError, requests.RequestException) as error:  # the engine was stopped, or started anew
+            on_line(f"the container engine has let go of this container: {error}")
+            code = LOST
         reader.join(timeout=5)
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(APIError, requests.RequestException):
             self._container.remove(force=True)
         on_exit(code)

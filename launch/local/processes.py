@@ -79,18 +79,24 @@ class Process:
 
     def __init__(self, process: subprocess.Popen, on_line: Callable[[str], None], on_exit: Callable[[int], None]):
         self._process = process
+        self._reaping = threading.Lock()
         reader = threading.Thread(target=self._read, args=(on_line,), daemon=True)
         reader.start()
         threading.Thread(target=self._wait, args=(reader, on_exit), daemon=True).start()
 
     def terminate(self) -> None:
         """SIGTERM to the leader alone, as a container's PID 1 gets it."""
-        self._process.send_signal(signal.SIGTERM)
+        self._signal(os.kill, signal.SIGTERM)
 
     def kill(self) -> None:
         """SIGKILL to the whole group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal(os.killpg, signal.SIGKILL)
+
+    def _signal(self, send: Callable[[int, int], None], number: int) -> None:
+        """Unless it was reaped: its id may be another's then. Popen.send_signal would reap it, under _wait's feet."""
+        with self._reaping, contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._process.returncode is None:
+                send(self._process.pid, number)
 
     def _read(self, on_line: Callable[[str], None]) -> None:
         for line in self._process.stdout:
@@ -102,9 +108,11 @@ class Process:
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         else:
             self._process.wait()
-        self.kill()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         reader.join(timeout=2)  # a child that left the group may hold the pipe open
-        code = self._process.wait()
+        with self._reaping:
+            code = self._process.wait()
         on_exit(code if code >= 0 else 128 - code)
 
 

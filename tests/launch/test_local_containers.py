@@ -1,10 +1,13 @@
 """The docker runner on a real engine: its own network, Vertex AI's host names, nothing left."""
 
+import contextlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -132,3 +135,69 @@ def test_no_engine_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     assert command_line.main(["local", job(tmp_path, "pass"), "--runner=docker", f"--output={tmp_path}"]) == 2
     assert "--runner=docker" in capsys.readouterr().err
+
+
+class Between:
+    """A socket in front of the engine's, whose connections can be cut as a restart of the engine cuts them."""
+
+    def __init__(self, path, upstream):
+        self.path, self.upstream, self.open, self.up = path, upstream, [], True
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(str(path))
+        self.server.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                here, _ = self.server.accept()
+            except OSError:
+                return
+            if not self.up:
+                here.close()
+                continue
+            there = socket.socket(socket.AF_UNIX)
+            there.connect(self.upstream)
+            self.open += [here, there]
+            for one, other in ((here, there), (there, here)):
+                threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
+
+    def _pump(self, one, other):
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        for one in self.open:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_an_engine_that_lets_go_is_told_and_waited_for_by_nobody(client, tmp_path, comes_back):
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not host.startswith("unix://"):
+        pytest.skip("the engine is not behind a local socket")
+    between = Between(tmp_path / "engine.sock", host.removeprefix("unix://"))
+    folder = tmp_path / "out"
+    command = [sys.executable, "-u", "-m", "launch", "local", job(tmp_path, SLEEPER), "--runner=docker"]
+    command += [f"--output={folder}", "--restarts=0"]
+    environ = {**os.environ, "DOCKER_HOST": f"unix://{between.path}"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as process:
+        while (line := process.stdout.readline()) and "| up" not in line:
+            pass
+        between.up = comes_back
+        between.cut()
+        told = process.stdout.read()
+    between.server.close()
+    assert process.returncode == (1 if comes_back else 2), told
+    assert "the container engine has let go of this container" in told
+    assert "Traceback" not in told
+    if comes_back:
+        assert left(client, folder) == []
+    else:
+        assert "docker rm -f" in told
+        for name in left(client, folder):
+            client.containers.get(name).remove(force=True)
+        client.networks.get(told.rpartition("docker network rm ")[2].split()[0]).remove()
