@@ -6,8 +6,8 @@ may want a number of its own, such as 403, and a line that holds it shows what i
 
 import re
 
-# How a line is folded: lower case, every digit a 0, a tab a blank.
-FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789\t", b"abcdefghijklmnopqrstuvwxyz000000000 ")
+# How a line is folded: lower case, every digit a 0, a tab and a NUL a blank.
+FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789\t\0", b"abcdefghijklmnopqrstuvwxyz000000000  ")
 DIGITS = bytes(byte if 48 <= byte <= 57 else 32 for byte in range(256))
 NUMBER = re.compile(r"(?:\\d|\[[\d-]+\]|\d)+")
 KEPT = re.compile(r"\\x[0-9a-f]{2}|\\.|\{[\d,]+\}|[1-9]")
