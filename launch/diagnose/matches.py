@@ -49,5 +49,5 @@ def _start(sign: Sign, text: bytes, row: Row) -> int | None:
 
 
 def _cancelled(sign: Sign, text: bytes, row: Row) -> bool:
-    line = entry.line_at(text, _start(sign, text, row))
+    line = text if row.more else entry.line_at(text, _start(sign, text, row))
     return any(patterns.exact(pattern).search(line) for pattern in sign.unless)

@@ -52,12 +52,12 @@ def tier(hit: Hit) -> int:
 
 
 def nearest(hits: list[Hit]) -> list[Hit]:
-    """Of the hits on one line the nearest to the root: no wrapper, the cause of higher rank, a sure sign."""
+    """Of the hits on one line the nearest to the root: no wrapper, a sure sign, the cause of higher rank."""
     best: dict[int, Hit] = {}
     for hit in hits:
         now = best.get(hit.line_number)
-        key = (tier(hit) == WRAPPER, -hit.sign.cause.rank, hit.sign.hint)
-        if now is None or key < (tier(now) == WRAPPER, -now.sign.cause.rank, now.sign.hint):
+        key = (tier(hit) == WRAPPER, hit.sign.hint, -hit.sign.cause.rank)
+        if now is None or key < (tier(now) == WRAPPER, now.sign.hint, -now.sign.cause.rank):
             best[hit.line_number] = hit
     return list(best.values())
 
