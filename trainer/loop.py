@@ -94,6 +94,7 @@ class Loop:
 
     def train(self, iterator: Any, steps: int) -> int:
         """Make up to `steps` updates; fewer where a replica asked to stop or pause. Returns how many."""
+        self.pipeline.reading = "train"
         with self.waits("train"):
             return int(self._train_call(iterator, tf.constant(steps)))
 
@@ -130,6 +131,7 @@ class Loop:
 
     def train_and_look(self, iterator: Any) -> dict[str, tf.Tensor]:
         """Make one update; its gradients, summed over all replicas, by the variable's path."""
+        self.pipeline.reading = "train"
         with self.waits("look"):
             gradients = self._look_call(iterator)
         names = [variable.path for variable in self.model.trainable_variables]

@@ -8,12 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import contract, data, evaluator, export, finish, model, prepare, start
+from trainer import contract, data, evaluator, export, finish, model, prepare, said, start
 from trainer.build import callbacks
 from trainer.finish import DONE, FAILED
-from trainer.guard import memory
+from trainer.guard import memory, refused
 from trainer.guard.nan import NotANumberError
-from trainer.input import sources
 from trainer.input.sources import DataError
 from trainer.loop import Loop
 from trainer.replicas import cluster, peers
@@ -60,7 +59,7 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
         if here.workers == 1:
             console.line(storage.explain(error, "go on"), "ERROR")
             return FAILED
-        _give_up(console, settings, peers.first_line(error))
+        _give_up(console, settings, said.first_line(error))
     finally:
         board.close()
 
@@ -102,10 +101,11 @@ def _run(
     training = Training(settings, loop, pipeline, checkpoints, report, callbacks(hyperparameters))
     training.before_stop = watchdog.dismiss
     start.begin(training, checkpoints, where, settings, console)
-    if not _train(training, interrupt):
-        return _stopped(training, here, where, console)
-    interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
-    metrics = finish.measure(training)
+    with refused.explained(loop):
+        if not training.run(interrupt):
+            return _stopped(training, here, where, console)
+        interrupt.detach(f"told to stop: training is saved in {where.checkpoints}; the same command exports the model")
+        metrics = finish.measure(training)
     watchdog.dismiss()
     if not here.is_chief:
         finish.follow_chief(settings, here, where, console)
@@ -130,26 +130,16 @@ def _evaluate(
 ) -> int:
     """The evaluator's whole run."""
     interrupt.idle_message = "told to stop; the same command evaluates what is saved from then on"
-    over = evaluator.evaluate_until(
-        loop,
-        checkpoints,
-        lambda: start.finished(where.result, settings.epochs),  # a result of fewer epochs is an earlier run's
-        lambda: interrupt.asked_to_stop,
-        console,
-        TensorBoard(where.logs),
-    )
+    with refused.explained(loop):
+        over = evaluator.evaluate_until(
+            loop,
+            checkpoints,
+            lambda: start.finished(where.result, settings.epochs),  # a result of fewer epochs is an earlier run's
+            lambda: interrupt.asked_to_stop,
+            console,
+            TensorBoard(where.logs),
+        )
     return DONE if over else STOPPED
-
-
-def _train(training: Training, interrupt: Interrupt) -> bool:
-    """Whether training came to its end. Raises DataError with the record that can't be read."""
-    pipeline = training.pipeline
-    try:
-        ended = training.run(interrupt)
-    except (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError) as error:
-        raise DataError(pipeline.split("train").locate(error) or sources.first_line(error)) from error
-    pipeline.bad.check()
-    return ended
 
 
 def _stopped(training: Training, here: Cluster, where: Places, console: Console) -> int:

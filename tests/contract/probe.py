@@ -6,7 +6,7 @@ import json
 import keras
 import tensorflow as tf
 
-from trainer import contract, data, export, flags, model
+from trainer import contract, data, export, flags, model, said
 from trainer.input import sources, split
 from trainer.input.pipeline import Pipeline
 from trainer.input.share import Share
@@ -31,7 +31,7 @@ def main(path: str) -> None:
         source = sources.open_source(data.records, "train", settings.data_dir)
         first = next(iter(sources.dataset(source)))
     except (sources.DataError, tf.errors.OpError) as error:
-        found["unreachable"] = f"--data_dir={settings.data_dir}: {sources.first_line(error)}"
+        found["unreachable"] = f"--data_dir={settings.data_dir}: {said.first_line(error)}"
     else:
         pipeline = Pipeline(data, settings, Share())
         opened = pipeline.split("train")

@@ -175,8 +175,8 @@ class TestBadRecords:
             numbers(made.training(0, 20))
         except DataError as error:
             message = str(error)
-        except tf.errors.InvalidArgumentError as error:
-            message = made.split("train").locate(error)
+        except tf.errors.InvalidArgumentError:
+            message = made.locate(0)
         assert "train-2.tfrecord, record 6" in message
 
     def test_they_can_be_stepped_over_and_are_counted(self, folder):
@@ -185,6 +185,19 @@ class TestBadRecords:
         assert seen == set(range(COUNT)) - {16, 33, 50}
         assert len(made.bad.seen) == 3
         made.bad.check()
+
+    def test_evaluation_counts_the_others_once(self, folder):
+        seen, named = [], set()
+        for index in range(2):
+            made = pipeline(folder, "--skip_bad_records=3", data=module(parse_or_fail), share=Share(2, index, 2))
+            seen += itertools.chain(*numbers(made.evaluation("train")[0]))
+            named |= made.bad.seen
+        assert sorted(seen) == sorted(set(range(COUNT)) - {16, 33, 50})
+        assert len(named) == 3
+
+    def test_people_look_at_the_others_as_well(self, folder):
+        made = pipeline(folder, "--skip_bad_records=3", data=module(parse_or_fail))
+        assert sorted(itertools.chain(*numbers(made.plain("train")))) == sorted(set(range(COUNT)) - {16, 33, 50})
 
     def test_one_too_many_ends_the_job(self, folder):
         made = pipeline(folder, "--skip_bad_records=2", data=module(parse_or_fail))
@@ -198,6 +211,26 @@ class TestBadRecords:
         made = pipeline(folder, "--skip_bad_records=1")
         assert made.split("train").count == COUNT - 1
         assert set(np.concatenate(numbers(made.training(0, 30))).tolist()) == set(range(COUNT)) - {29}
+
+
+@pytest.mark.parametrize("flags", [(), ("--shard=file",)])
+def test_the_bad_record_is_looked_for_from_the_step_that_met_it(folder, monkeypatch, flags):
+    monkeypatch.setattr(split, "CACHE_BYTES", 0)
+    share = Share(2, 1, 1)
+    clean = list(itertools.chain(*numbers(pipeline(folder, *flags, share=share).training(0, 12))))
+    at, record = next((at, number) for at, number in enumerate(clean) if at > 8 and number in (16, 33, 50))
+    looked_at = []
+
+    def parse(record, training):
+        tf.py_function(lambda r: looked_at.append(int(r.numpy())), [record], [])
+        return parse_or_fail(record, training)
+
+    made = pipeline(folder, *flags, share=share, data=module(parse))
+    made.split("train")
+    looked_at.clear()
+    file, number = {16: (2, 6), 33: (3, 3), 50: (4, 9)}[record]
+    assert f"train-{file}.tfrecord, record {number}: " in made.locate(at // 4)
+    assert looked_at == clean[at // 4 * 4 : at + 1]
 
 
 def test_stepping_over_bad_records_moves_no_other(folder, monkeypatch):

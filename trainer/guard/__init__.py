@@ -1,1 +1,1 @@
-"""NaN and out of memory: found early, explained, and where asked for, got around."""
+"""NaN, out of memory, batches that are refused: found early, explained, and where asked for, got around."""

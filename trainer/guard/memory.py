@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from trainer import said
 from trainer.settings import Settings
 
 
@@ -32,12 +33,10 @@ def explain(loop: Any, settings: Settings, error: tf.errors.ResourceExhaustedErr
         )
     else:
         fix = "not even 1 example fits: a smaller model, --precision=mixed_bfloat16 or a device with more memory"
-    lines = (error.message or "").strip().split("\n")
-    said = next((line for line in lines if "OOM" in line), lines[0]).strip()[:240]  # a graph's error opens with a title
     return (
-        f"out of memory with {micro} examples per replica in one pass ({said}). The model takes {_size(model_bytes)}, "
-        f"the optimizer {_size(optimizer_bytes)}, gradients {_size(model_bytes)}; the rest is activations, which grow "
-        f"with the batch{_device_peak()}. {fix}"
+        f"out of memory with {micro} examples per replica in one pass ({said.first_line(error)}). "
+        f"The model takes {_size(model_bytes)}, the optimizer {_size(optimizer_bytes)}, gradients "
+        f"{_size(model_bytes)}; the rest is activations, which grow with the batch{_device_peak()}. {fix}"
     )
 
 

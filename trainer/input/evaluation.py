@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.input import sources
+from trainer.input import sources, tolerate
 from trainer.input.share import Share
 from trainer.input.split import Split
 
@@ -35,27 +35,30 @@ def _slices(split: Split, batch_size: int, share: Share) -> tf.data.Dataset:
 def _stream(split: Split, batch_size: int, share: Share) -> tf.data.Dataset:
     whole = split.count // batch_size * batch_size
     rows, mine = batch_size // share.all_replicas, share.mine
-    records = sources.dataset(split.source)
-
-    def parse(record: Any) -> Any:
-        return split.parse(*(record if isinstance(record, tuple) else (record,)))
-
-    full = (
-        records.take(whole)
-        .enumerate()
-        .filter(lambda position, _: mine.start * rows <= position % batch_size < mine.stop * rows)
-        .map(lambda _, record: parse(record), AUTOTUNE, deterministic=True)
-        .batch(rows)
-    )
+    source = tolerate.with_names(split.source) if split.bad.allowed else split.source
+    records = sources.dataset(source).enumerate()
+    own = records.take(whole).filter(lambda position, _: mine.start * rows <= position % batch_size < mine.stop * rows)
+    batches = _decoded(split, own, rows)
     left = split.count - whole
     for replica in mine if left else ():
-        full = full.concatenate(_last(split, records.skip(whole), *share.bounds(replica, left)))
-    return full
+        batches = batches.concatenate(_last(split, records.skip(whole), *share.bounds(replica, left)))
+    return batches
+
+
+def _decoded(split: Split, records: tf.data.Dataset, rows: int) -> tf.data.Dataset:
+    """Batches of `rows` of the (position, record)s; without the bad ones where some may be."""
+
+    def example(_: tf.Tensor, record: Any) -> Any:
+        return split.parse_record(record)
+
+    if split.bad.allowed:
+        return tolerate.good_ones(records, example, split.element_spec, rows, split.bad)
+    return records.map(example, AUTOTUNE, deterministic=True).batch(rows)
 
 
 def _last(split: Split, rest: tf.data.Dataset, low: int, high: int) -> tf.data.Dataset:
     """One batch of the records [low, high) of what is left; an empty one where that is none."""
     if low < high:
-        return rest.skip(low).take(high - low).map(split.parse, AUTOTUNE).batch(high - low)
-    one = rest.take(1).map(split.parse).batch(1)
+        return _decoded(split, rest.skip(low).take(high - low), high - low)
+    one = _decoded(split, rest.take(1), 1)
     return one.map(lambda *element: tf.nest.map_structure(lambda tensor: tensor[:0], element))

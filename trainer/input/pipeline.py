@@ -2,24 +2,22 @@
 
 Example number n of the job is record n % N of epoch n // N; step s takes the examples
 [s * batch, (s + 1) * batch). So a job that stops and goes on, and one with other workers, sees the same.
-Data that fits split.CACHE_BYTES once decoded is kept in memory and gathered by index; other data is streamed.
+Data that fits split.CACHE_BYTES once decoded is kept in memory (gathered.py); other data is streamed (streamed.py).
 """
 
-import dataclasses
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
 
-from trainer.input import evaluation, sources, tolerate
+from trainer.input import evaluation, sources
+from trainer.input.gathered import Gathered
 from trainer.input.share import Share
 from trainer.input.sources import DataError
 from trainer.input.split import Split
+from trainer.input.streamed import Streamed
 from trainer.input.tolerate import BadRecords
 from trainer.settings import Settings
-
-AUTOTUNE = tf.data.AUTOTUNE
 
 
 class Pipeline:
@@ -30,6 +28,7 @@ class Pipeline:
         self.batch_size = settings.batch_size
         self.evaluation_batch = settings.batch_size // settings.accumulate  # what fits in one pass
         self.bad = BadRecords(settings.skip_bad_records)
+        self.reading = "train"  # the split whose batches are being asked for
         self._splits: dict[str, Split | None] = {}
 
     def split(self, name: str) -> Split | None:
@@ -71,119 +70,46 @@ class Pipeline:
     def training(self, first_step: int, last_step: int) -> tf.data.Dataset:
         """The batches of steps [first, last), one for each replica of this worker in turn."""
         split = self.split("train")
-        make = self._gathered if split.fits else self._streamed
-        batches = make(split, first_step, last_step).prefetch(self._ahead(split))
+        batches = self._training_batches().batches(first_step, last_step).prefetch(self._ahead(split))
         return batches.with_options(_options(tuned=not split.fits))
+
+    def _training_batches(self) -> Gathered | Streamed:
+        split = self.split("train")
+        kind = Gathered if split.fits else Streamed
+        return kind(split, self.settings, self.share, getattr(self.data, "augment", None))
 
     def _ahead(self, split: Split) -> int:
         """How many batches are made ahead of their step: few where they are large."""
         return (8 if split.fits else 2) * self.share.replicas
 
-    def _gathered(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
-        examples = split.examples
-        steps = tf.data.Dataset.range(first_step, last_step)
-        batch_at = self.batch_at
-        if not hasattr(self.data, "augment"):  # the fork's own may need AutoGraph; without it there is less to trace
-            batch_at = tf.autograph.experimental.do_not_convert(batch_at)
-        steps = steps.map(lambda step: batch_at(step, examples), AUTOTUNE, deterministic=True)
-        return _per_replica(steps, self.share.replicas)
-
     def batch_at(self, step: tf.Tensor, examples: Any) -> Any:
-        """This worker's part of the batch of one step (int64 scalar), out of all decoded examples."""
-        rows, count = self.batch_size // self.share.workers, self.split("train").count
-        positions = step * self.batch_size + rows * self.share.index + tf.range(rows, dtype=tf.int64)
-        indices = self._record_indices(positions, count)
-        elements = tf.nest.map_structure(lambda tensor: tf.gather(tensor, indices), examples)
-        return self._augmented(positions, elements)
-
-    def _record_indices(self, positions: tf.Tensor, count: int) -> tf.Tensor:
-        epochs, within = positions // count, positions % count
-        if self.settings.shuffle_buffer <= 1 or count == 1:
-            return within
-        seeds = tf.stack([tf.fill(tf.shape(epochs), tf.cast(self.settings.seed, tf.int64)), epochs, epochs * 0 + 1], 1)
-        last = tf.constant(count - 1, tf.int64)
-        # tf.random.experimental.index_shuffle takes one seed for all; a batch may span two epochs
-        return tf.raw_ops.RandomIndexShuffle(index=within, seed=seeds, max_index=last, rounds=4)
-
-    def _augmented(self, positions: tf.Tensor, elements: Any) -> Any:
-        augment = getattr(self.data, "augment", None)
-        if augment is None:
-            return elements
-        seeds = self._seeds(positions)
-        signature = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape[1:], t.dtype), elements)
-        return tf.map_fn(lambda args: augment(*args[0], seed=args[1]), (elements, seeds), fn_output_signature=signature)
-
-    def _seeds(self, positions: tf.Tensor) -> tf.Tensor:
-        """A seed (int32 [2]) for every example of the job, whatever step or worker it comes to."""
-        low = tf.cast(tf.bitwise.bitwise_and(positions, 0x7FFFFFFF), tf.int32)
-        return tf.stack([tf.fill(tf.shape(low), self.settings.seed), low], -1)
-
-    def _streamed(self, split: Split, first_step: int, last_step: int) -> tf.data.Dataset:
-        rows = self.batch_size // self.share.workers
-        source, per_step, by_file = split.source, self.batch_size, self._by_file(split)
-        if by_file is not None:
-            source, per_step = by_file, rows
-        start = first_step * per_step
-        count = (split.count if by_file is None else sources.count(source)[0]) if start else 0
-        epoch = start // count if count else 0
-        seed, buffer = self.settings.seed, self.settings.shuffle_buffer
-        named = tolerate.with_names(source) if self.bad.allowed else source
-        records = tf.data.Dataset.range(epoch, 2**31).flat_map(lambda e: sources.shuffled(named, e, seed, buffer))
-        records = records.skip(start - epoch * count).enumerate(start).take((last_step - first_step) * per_step)
-        if self.share.workers > 1 and by_file is None:
-            mine = self.share.index
-            records = records.filter(lambda position, *_: (position % per_step) // rows == mine)
-        per_replica = self.batch_size // self.share.all_replicas
-        if self.bad.allowed:
-            return tolerate.batches(records, self._example(split), split.element_spec, per_replica, self.bad)
-        examples = records.map(self._example(split), AUTOTUNE, deterministic=True)
-        return examples.batch(per_replica, drop_remainder=True)
-
-    def _by_file(self, split: Split) -> sources.Files | None:
-        """This worker's own files under --shard=file; None where every worker goes through all records."""
-        if self.settings.shard != "file" or self.share.workers == 1:
-            return None
-        if not isinstance(split.source, sources.Files) or len(split.source.paths) < self.share.workers:
-            raise DataError(f"--shard=file needs a file for each of {self.share.workers} workers; use --shard=record")
-        mine = split.source.paths[self.share.index :: self.share.workers]
-        return dataclasses.replace(split.source, paths=mine)
-
-    def _example(self, split: Split) -> Callable:
-        augment = getattr(self.data, "augment", None)
-
-        def example(position: tf.Tensor, record: Any) -> Any:
-            element = split.parse(*(record if isinstance(record, tuple) else (record,)))
-            return augment(*element, seed=self._seeds(position)) if augment else element
-
-        return example
+        """This worker's part of the batch of one step (int64 scalar), out of all decoded training examples."""
+        return Gathered(self.split("train"), self.settings, self.share, getattr(self.data, "augment", None)).batch_at(
+            step, examples
+        )
 
     def evaluation(self, name: str) -> tuple[tf.data.Dataset, int]:
         """(batches, steps) of a split: every example once. A batch for each replica of this worker in turn.
 
         The last step's batches share what is left; some may be empty.
         """
+        self.reading = name
         split = self.split(name)
         batches, steps = evaluation.batches(split, self.evaluation_batch, self.share)
         return batches.prefetch(self._ahead(split)).with_options(_options()), steps
 
     def plain(self, name: str) -> tf.data.Dataset:
         """Batches of a split in its order, for one process to look at."""
-        split = self.split(name)
-        parsed = sources.dataset(split.source).map(split.parse, AUTOTUNE)
-        return parsed.batch(self.evaluation_batch).with_options(_options())
+        return evaluation.batches(self.split(name), self.evaluation_batch, Share())[0].with_options(_options())
 
+    def locate(self, step: int) -> str:
+        """The file and the record of the split at hand that can't be read or decoded, and why; "" where all can.
 
-def _per_replica(batches: tf.data.Dataset, replicas: int) -> tf.data.Dataset:
-    """Each batch cut into one for each replica, in turn."""
-    if replicas == 1:
-        return batches
-
-    def cut(*batch: Any) -> Any:
-        return tf.nest.map_structure(
-            lambda tensor: tf.reshape(tensor, [replicas, tensor.shape[0] // replicas, *tensor.shape[1:]]), batch
-        )
-
-    return batches.map(cut, AUTOTUNE, deterministic=True).unbatch()
+        `step` is the one whose batch failed, where it was a training batch. Raises DataError likewise.
+        """
+        training = self._training_batches() if self.reading == "train" else None
+        found = training.locate(step) if isinstance(training, Streamed) else self.split(self.reading).locate()
+        return found and f"{found}; --skip_bad_records=N steps over up to N"
 
 
 def _options(tuned: bool = False) -> tf.data.Options:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from trainer import said
+
 
 class DataError(Exception):
     """The data can't be used; str() names the file and the record where there is one."""
@@ -130,7 +132,7 @@ def _count_file(path: str, reader: Callable[[tf.Tensor], tf.data.Dataset]) -> tu
         for _ in reader(path):
             found += 1
     except tf.errors.OpError as error:
-        return found, f"{path}, record {found}: {first_line(error)}"
+        return found, f"{path}, record {found}: {said.first_line(error)}"
     return found, ""
 
 
@@ -145,10 +147,3 @@ def _shortened(source: Files, counted: list[tuple[int, str]]) -> Files:
         default_value=-1,
     )
     return dataclasses.replace(source, reader=lambda path: source.reader(path).take(table.lookup(path)))
-
-
-def first_line(error: Exception) -> str:
-    """What TensorFlow said, without its node names and addresses."""
-    text = getattr(error, "message", None) or str(error)
-    text = text.split(" [Op:")[0].split("\n")[0]
-    return text.rpartition("}} ")[2] or text

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from trainer import said
 from trainer.input import sources, tolerate
 from trainer.input.sources import DataError
 from trainer.input.tolerate import BadRecords
@@ -53,19 +54,29 @@ class Split:
                 self._examples = decoded.get_single_element()
             except tf.errors.OpError as error:
                 if not self.bad.allowed:
-                    raise DataError(self.locate(error)) from None
-                self._examples = tolerate.decode_all(self.source, self.parse, self.bad)
+                    raise DataError(f"{self.locate()}; --skip_bad_records=N steps over up to N") from error
+                self._examples = tolerate.decode_all(self.source, self.parse_record, self.bad)
                 self._count = int(tf.nest.flatten(self._examples)[0].shape[0])
         return self._examples
 
-    def locate(self, error: Exception) -> str:
-        """The file and the record that can't be read or decoded, found by going through them all."""
+    def parse_record(self, record: Any) -> Any:
+        """One example of one record: a tensor, or a tuple of them."""
+        return self.parse(*(record if isinstance(record, tuple) else (record,)))
+
+    def trouble(self, record: Any) -> str:
+        """Why a record can't be decoded; "" where it can."""
+        try:
+            self.parse_record(record)
+        except tf.errors.OpError as error:
+            return said.first_line(error)
+        return ""
+
+    def locate(self) -> str:
+        """The first record that can't be decoded, and why, or "". Raises DataError for one that can't even be read."""
         sources.count(self.source)
         for name, record in tolerate.named_records(self.source):
-            try:
-                self.parse(*(record if isinstance(record, tuple) else (record,)))
-            except tf.errors.OpError as own:
-                return f"{name}: {sources.first_line(own)}; --skip_bad_records=N steps over up to N"
+            if told := self.trouble(record):
+                return f"{name}: {told}"
         return ""
 
 
@@ -75,7 +86,7 @@ def _traced_parse(data: ModuleType, spec: Any, training: bool) -> Callable:
             *(spec if isinstance(spec, tuple) else (spec,))
         )
     except (TypeError, ValueError, tf.errors.OpError) as error:
-        raise DataError(f"data.parse can't be traced on a record of {spec}: {sources.first_line(error)}") from error
+        raise DataError(f"data.parse can't be traced on a record of {spec}: {said.first_line(error)}") from error
 
 
 def _random_ops(parse: Any) -> list[str]:

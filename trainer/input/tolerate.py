@@ -10,7 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.input.sources import DataError, Files, Source, first_line
+from trainer import said
+from trainer.input.sources import DataError, Files, Source
 
 
 @dataclasses.dataclass
@@ -38,9 +39,9 @@ def decode_all(source: Source, parse: Callable, bad: BadRecords) -> Any:
     good = []
     for name, record in named_records(source):
         try:
-            good.append(parse(*(record if isinstance(record, tuple) else (record,))))
+            good.append(parse(record))
         except tf.errors.OpError as error:
-            bad.note(f"{name}: {first_line(error)}")
+            bad.note(f"{name}: {said.first_line(error)}")
     return tf.nest.map_structure(lambda *leaves: tf.stack(leaves), *good)
 
 
@@ -62,7 +63,9 @@ def with_names(source: Source) -> Source:
     return source.enumerate().map(lambda index, *record: ("the data", index, record[0] if len(record) == 1 else record))
 
 
-def batches(records: tf.data.Dataset, example: Callable, spec: Any, rows: int, bad: BadRecords) -> tf.data.Dataset:
+def whole_batches(
+    records: tf.data.Dataset, example: Callable, spec: Any, rows: int, bad: BadRecords
+) -> tf.data.Dataset:
     """Batches of `rows` decoded examples in which a bad one is replaced by the first good one.
 
     Args:
@@ -70,6 +73,28 @@ def batches(records: tf.data.Dataset, example: Callable, spec: Any, rows: int, b
         example: (position, record) -> features and label.
         spec: tf.TensorSpec structure of what `example` gives.
     """
+
+    def repair(element: Any, ok: tf.Tensor, paths: tf.Tensor, numbers: tf.Tensor) -> Any:
+        tf.debugging.Assert(tf.reduce_any(ok), ["a whole batch of records can't be decoded"])
+        _note(bad, ok, paths, numbers)
+        rows_taken = tf.where(ok, tf.range(tf.size(ok)), tf.argmax(ok, output_type=tf.int32))
+        return tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows_taken), element)
+
+    return _tried(records, example, spec).batch(rows, drop_remainder=True).map(repair)
+
+
+def good_ones(records: tf.data.Dataset, example: Callable, spec: Any, rows: int, bad: BadRecords) -> tf.data.Dataset:
+    """Batches of what can be decoded of each `rows` records, maybe none; arguments as those of whole_batches."""
+
+    def keep(element: Any, ok: tf.Tensor, paths: tf.Tensor, numbers: tf.Tensor) -> Any:
+        _note(bad, ok, paths, numbers)
+        return tf.nest.map_structure(lambda leaf: tf.boolean_mask(leaf, ok), element)
+
+    return _tried(records, example, spec).batch(rows).map(keep)
+
+
+def _tried(records: tf.data.Dataset, example: Callable, spec: Any) -> tf.data.Dataset:
+    """(the example, or zeros in its place, whether it could be decoded, file, number) of each record."""
     blank = tf.nest.map_structure(lambda leaf: tf.zeros(leaf.shape, leaf.dtype), spec)
 
     def one(position: tf.Tensor, named: Any) -> tf.data.Dataset:
@@ -77,20 +102,19 @@ def batches(records: tf.data.Dataset, example: Callable, spec: Any, rows: int, b
         good = tf.data.Dataset.from_tensors((position, record)).map(lambda p, r: (example(p, r), True, path, number))
         return good.ignore_errors().concatenate(tf.data.Dataset.from_tensors((blank, False, path, number))).take(1)
 
+    return records.interleave(one, 16, 1, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+
+
+def _note(bad: BadRecords, ok: tf.Tensor, paths: tf.Tensor, numbers: tf.Tensor) -> None:
+    """Those of a batch that are bad, for people: they are counted once each."""
+
     def note(paths: tf.Tensor, numbers: tf.Tensor) -> None:
         for path, number in zip(paths.numpy(), numbers.numpy(), strict=True):
             bad.seen.add(f"{path.decode()}, record {number}")
 
-    def repair(element: Any, ok: tf.Tensor, paths: tf.Tensor, numbers: tf.Tensor) -> Any:
-        tf.debugging.Assert(tf.reduce_any(ok), ["a whole batch of records can't be decoded"])
-        wrong = ~ok
-        tf.cond(
-            tf.reduce_any(wrong),
-            lambda: tf.py_function(note, [tf.boolean_mask(paths, wrong), tf.boolean_mask(numbers, wrong)], []),
-            tf.no_op,
-        )
-        rows_taken = tf.where(ok, tf.range(tf.size(ok)), tf.argmax(ok, output_type=tf.int32))
-        return tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows_taken), element)
-
-    examples = records.interleave(one, 16, 1, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    return examples.batch(rows, drop_remainder=True).map(repair)
+    wrong = ~ok
+    tf.cond(
+        tf.reduce_any(wrong),
+        lambda: tf.py_function(note, [tf.boolean_mask(paths, wrong), tf.boolean_mask(numbers, wrong)], []),
+        tf.no_op,
+    )

@@ -1,7 +1,6 @@
 """The other workers: one that is gone or hangs, one that is slower than the rest, and stopping together."""
 
 import os
-import re
 import statistics
 import sys
 import threading
@@ -44,15 +43,6 @@ def linger(until: Callable[[], bool], limit_s: float) -> None:
     end = time.monotonic() + limit_s
     while not until() and time.monotonic() < end:
         time.sleep(0.2)
-
-
-def first_line(error: tf.errors.OpError) -> str:
-    """What a collective operation that failed says."""
-    lines = [
-        re.sub(r"\{\{.*?\}\}|\[\[.*|\[Op:.*", "", line).strip() for line in (error.message or str(error)).split("\n")
-    ]
-    telling = [line for line in lines if line and not line.startswith(("Graph execution", "Detected at", "File "))]
-    return telling[0][:240] if telling else type(error).__name__
 
 
 def explain(said: str, peer_timeout_s: float) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from trainer.said import first_line
+
 READ = ("storage.objects.get", "storage.objects.list")
 WRITE = (*READ, "storage.objects.create", "storage.objects.delete")
 TRIES = 5
@@ -57,7 +59,7 @@ def with_retries(call: Callable[[], Any], what: str, passed_on: tuple = (), firs
 
 def explain(error: tf.errors.OpError, what: str) -> str:
     """One sentence for a failure of storage."""
-    said = (error.message or str(error)).split("\n")[0].strip()[:200]
+    said = first_line(error)
     if isinstance(error, tf.errors.ResourceExhaustedError) or "No space left" in said:
         return f"could not {what}: the disk is full ({said}); make room and start the same command again"
     if isinstance(error, tf.errors.PermissionDeniedError) or "Read-only file system" in said:

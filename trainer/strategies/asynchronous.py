@@ -82,6 +82,7 @@ class AsynchronousLoop(Loop):
 
     def train(self, iterator: Any, steps: int) -> int:
         """Make `steps` updates, or fewer where this process was asked to stop or pause. Returns how many."""
+        self.pipeline.reading = "train"
         start, waiting, seen = self.step, collections.deque(), Seen(self.captured.metrics)
         alone, done, asked = self.settings.one_worker_steps, 0, 0.0
         while done < steps and not asked:
