@@ -7,7 +7,7 @@ strategies     which tf.distribute strategy fits, and the loops of those that st
 input          records, their decoding, and which examples each step sees
 loop, metrics  many steps in one call of the device; build makes the model, optimizer/ updates it
 saving         checkpoints, folders, curves, and storage that misbehaves
-guard          NaN, out of memory, refused batches; estimate and batch_size tell before
+guard          NaN, out of memory, refused batches, mistakes in YOUR two files; estimate and batch_size tell before
 said           what TensorFlow said of a failure, in one line
 report, export what people and services are told; the SavedModel, which predict asks
 doctor         is this environment right for its hardware?

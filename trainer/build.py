@@ -42,6 +42,12 @@ def _kind(made: Any) -> str:
 
 
 def callbacks(hyperparameters: Any) -> list[keras.callbacks.Callback]:
-    """The fork's own callbacks, if model.py has any."""
+    """The fork's own callbacks, if model.py has any. Raises DataError for what is no list of callbacks."""
     make = getattr(model, "callbacks", None)
-    return list(make(hyperparameters)) if make else []
+    made = make(hyperparameters) if make else []
+    if not isinstance(made, list | tuple):
+        raise DataError(f"trainer/model.py: callbacks returned {_kind(made)}; a list of keras callbacks is expected")
+    for one in made:
+        if not isinstance(one, keras.callbacks.Callback):
+            raise DataError(f"trainer/model.py: among callbacks is {one!r}; a keras.callbacks.Callback is expected")
+    return list(made)

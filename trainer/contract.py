@@ -28,6 +28,16 @@ def check(data: ModuleType, model: ModuleType) -> None:
                     f"trainer/{short}.py: {name}{inspect.signature(found)} came; "
                     f"the trainer calls it with {arguments} arguments or more (docs/contract.md)"
                 )
+            if name == "augment" and not _takes_seed(found):
+                raise DataError(
+                    f"trainer/data.py: augment{inspect.signature(found)} came; "
+                    "the trainer calls it with seed=..., so the last has to be named seed (docs/contract.md)"
+                )
+
+
+def _takes_seed(function: object) -> bool:
+    parameters = inspect.signature(function).parameters
+    return "seed" in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
 def _takes(function: object, arguments: int) -> bool:

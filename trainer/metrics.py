@@ -95,6 +95,8 @@ class Extras:
 
         Those of `compile` go by the names in get_metrics_result; model.metrics has one for all of them.
         """
+        if not isinstance(logs, dict):
+            raise TypeError(f"train_step returned a {type(logs).__name__}; a dict of values by their names is expected")
         known = {metric.name for metric in self.model.metrics} | set(_flat(self.model.get_metrics_result()))
         others = {name: value for name, value in logs.items() if name not in known and not isinstance(value, dict)}
         return {name: tf.cast(tf.reduce_mean(others[name]), tf.float32) for name in sorted(others)[:EXTRAS]}

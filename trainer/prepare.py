@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from trainer import data
 from trainer.build import build
-from trainer.guard import memory
+from trainer.guard import memory, unfit
+from trainer.input import shapes
 from trainer.input.pipeline import Pipeline
 from trainer.loop import Loop
 from trainer.replicas.cluster import Cluster
@@ -44,6 +45,9 @@ def make_pipeline(settings: Settings, here: Cluster, spread: tf.distribute.Strat
             f"--epochs={settings.epochs} = {total} steps"
         )
     console.line(_arithmetic(settings, spread, pipeline))
+    for name in ("validation", "test"):
+        pipeline.split(name)  # what is wrong there is told now, and not after an epoch
+    shapes.check(data, pipeline.split("train").element_spec)
     random_ops = pipeline.split("train").random_ops
     if random_ops:
         console.warn(
@@ -74,7 +78,8 @@ def make_loop(
 
         with spread.scope():
             compiled = rebuild()
-        return loops.make_loop(compiled, spread, pipeline, settings, rebuild)
+        with unfit.told(pipeline):
+            return loops.make_loop(compiled, spread, pipeline, settings, rebuild)
 
     loop = make(settings)
     if settings.batch_size_fit != "accumulate":

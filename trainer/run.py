@@ -11,7 +11,7 @@ import tensorflow as tf
 from trainer import contract, data, evaluator, export, finish, model, prepare, said, start
 from trainer.build import callbacks
 from trainer.finish import DONE, FAILED
-from trainer.guard import memory, refused
+from trainer.guard import memory, own, refused
 from trainer.guard.nan import NotANumberError
 from trainer.input.sources import DataError
 from trainer.loop import Loop
@@ -60,6 +60,11 @@ def run(settings: Settings, hyperparameters: Any, here: cluster.Cluster, interru
             console.line(storage.explain(error, "go on"), "ERROR")
             return FAILED
         _give_up(console, settings, said.first_line(error))
+    except Exception as error:
+        if settings.verbose or not own.place(error):
+            raise
+        console.line(f"{own.told(error)}; --verbose shows the stack", "ERROR")
+        return FAILED
     finally:
         board.close()
 

@@ -7,6 +7,7 @@ import os
 import sys
 
 from trainer import doctor, finished, flags
+from trainer.guard import own
 from trainer.replicas import cluster
 from trainer.replicas.interrupt import Interrupt
 from trainer.saving.places import places
@@ -36,8 +37,13 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.update(tpu.environment(here.machine_type))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if settings.verbose else "2")
     with Interrupt() as interrupt:
-        from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
-
+        try:
+            from trainer import run  # TensorFlow takes seconds to import: a wrong flag is told before
+        except Exception as error:
+            if settings.verbose or not own.place(error):
+                raise
+            print(f"{own.told(error)}; --verbose shows the stack", file=sys.stderr)
+            return UNUSABLE
         return run.run(settings, hyperparameters, here, interrupt)
 
 

@@ -60,6 +60,13 @@ def test_a_wrong_name_is_told_in_one_sentence(file, old, new, sentence):
     assert "\n" not in str(told.value)
 
 
+def test_an_augment_that_takes_no_seed_by_name_is_told():
+    data = module("data.py")
+    data.augment = lambda features, label, rng: (features, label)
+    with pytest.raises(DataError, match="has to be named seed"):
+        contract.check(data, module("model.py"))
+
+
 def test_the_examples_keep_the_contract():
     contract.check(module("data.py"), module("model.py"))
     contract.check(trainer.data, trainer.model)

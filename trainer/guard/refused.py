@@ -6,11 +6,18 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from trainer import said
+from trainer.guard import own, unfit
 from trainer.input.pipeline import Pipeline
 from trainer.input.sources import DataError
 from trainer.loop import Loop
 
-REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError, tf.errors.NotFoundError)
+REFUSED = (
+    tf.errors.InvalidArgumentError,
+    tf.errors.DataLossError,
+    tf.errors.NotFoundError,
+    tf.errors.OutOfRangeError,
+    tf.errors.UnimplementedError,
+)
 
 
 @contextlib.contextmanager
@@ -20,6 +27,10 @@ def explained(loop: Loop) -> Iterator[None]:
         yield
     except REFUSED as error:
         raise DataError(_why(error, loop)) from error
+    except (ValueError, TypeError) as error:
+        if not own.while_traced(error):
+            raise
+        raise unfit.sentence(error, loop.pipeline) from error
     loop.pipeline.bad.check()
 
 

@@ -56,6 +56,8 @@ def open_source(records: Callable[[str, str], Source | None], split: str, data_d
             f'data.records("{split}", ...) returned a {type(source).__name__}; expected tfrecords(...), lines(...) '
             "or a tf.data.Dataset of undecoded records"
         )
+    if split != "train" and endless(source):
+        raise DataError(f"the {split} records never end; only those to train on may")
     return source
 
 
@@ -102,13 +104,21 @@ def count(source: Source, note: Callable[[str], None] | None = None) -> tuple[in
         if not sum(number for number, _ in counted):
             raise DataError(f"{source.paths[0]} and {len(counted) - 1} more files hold no record")
         return sum(number for number, _ in counted), _shortened(source, counted)
-    known = int(source.cardinality())
-    if known == tf.data.INFINITE_CARDINALITY:
+    if endless(source):
         raise DataError("the records never end: say with --steps_per_epoch how long an epoch is")
-    found = known if known >= 0 else int(source.reduce(0, lambda total, *_: total + 1))
+    known = int(source.cardinality())
+    try:
+        found = known if known >= 0 else int(source.reduce(0, lambda total, *_: total + 1))
+    except tf.errors.OpError as error:
+        raise DataError(f"the records of data.py break off: {said.first_line(error)}") from error
     if not found:
         raise DataError("data.records gave a tf.data.Dataset without a record")
     return found, source
+
+
+def endless(source: Source) -> bool:
+    """Whether a data set is known never to end."""
+    return not isinstance(source, Files) and int(source.cardinality()) == tf.data.INFINITE_CARDINALITY
 
 
 def _count_files(source: Files) -> list[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """One split of the data: its records, their decoding, and where they fit, the decoded examples themselves."""
 
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import said
-from trainer.input import sources, tolerate
+from trainer.guard import own
+from trainer.input import shapes, sources, tolerate
 from trainer.input.sources import DataError
 from trainer.input.tolerate import BadRecords
 
@@ -22,9 +24,7 @@ class Split:
         self.name, self.source, self.bad = name, source, bad
         self.record_spec = sources.dataset(source).element_spec
         self.parse = _traced_parse(data, self.record_spec, training)
-        self.element_spec = tf.nest.map_structure(
-            lambda t: tf.TensorSpec(t.shape, t.dtype), self.parse.structured_outputs
-        )
+        self.element_spec = _element_spec(self.parse.structured_outputs)
         self.random_ops = _random_ops(self.parse)
         self._count: int | None = None
         self._examples: Any = None
@@ -40,7 +40,7 @@ class Split:
     def fits(self) -> bool:
         """Whether the decoded examples fit the memory set aside, and are the same each time."""
         sizes = [spec.shape.num_elements() for spec in tf.nest.flatten(self.element_spec)]
-        if self.random_ops or None in sizes:
+        if self.random_ops or None in sizes or sources.endless(self.source):
             return False
         size = sum(n * max(1, s.dtype.size) for n, s in zip(sizes, tf.nest.flatten(self.element_spec), strict=True))
         return size * self.count <= CACHE_BYTES
@@ -74,19 +74,41 @@ class Split:
     def locate(self) -> str:
         """The first record that can't be decoded, and why, or "". Raises DataError for one that can't even be read."""
         sources.count(self.source)
-        for name, record in tolerate.named_records(self.source):
-            if told := self.trouble(record):
-                return f"{name}: {told}"
+        try:
+            for name, record in tolerate.named_records(self.source):
+                if told := self.trouble(record):
+                    return f"{name}: {told}"
+        except tf.errors.OpError as error:
+            raise DataError(f"the {self.name} records of data.py break off: {said.first_line(error)}") from error
         return ""
 
 
 def _traced_parse(data: ModuleType, spec: Any, training: bool) -> Callable:
+    given = spec if isinstance(spec, tuple) else (spec,)
     try:
-        return tf.function(lambda *record: data.parse(*record, training)).get_concrete_function(
-            *(spec if isinstance(spec, tuple) else (spec,))
-        )
-    except (TypeError, ValueError, tf.errors.OpError) as error:
-        raise DataError(f"data.parse can't be traced on a record of {spec}: {said.first_line(error)}") from error
+        inspect.signature(data.parse).bind(*given, training)
+    except TypeError as error:
+        raise DataError(
+            f"data.parse{inspect.signature(data.parse)} came; it is called with {len(given) + 1} arguments, "
+            f"{'the record' if len(given) == 1 else f'the {len(given)} parts of a record'} and training: {error}"
+        ) from error
+    try:
+        return tf.function(lambda *record: data.parse(*record, training)).get_concrete_function(*given)
+    except Exception as error:  # whatever it is, the function is the fork's
+        raise DataError(f"data.parse can't be traced on a record of {spec}: {own.told(error)}") from error
+
+
+def _element_spec(outputs: Any) -> Any:
+    """The tf.TensorSpec of what parse gives. Raises DataError where that is no example."""
+    parts = outputs if isinstance(outputs, tuple | list) else (outputs,)
+    wanted = "(features, label) or (features, label, weight) in dense tensors is expected"
+    if not 1 <= len(parts) <= 3 or any(part is None for part in parts):
+        came = "None" if outputs is None else f"{len(parts)} things ({', '.join(map(shapes.words, parts))})"
+        raise DataError(f"data.parse gives {came}; {wanted}")
+    for leaf in tf.nest.flatten(outputs):
+        if not isinstance(leaf, tf.Tensor):
+            raise DataError(f"data.parse gives a {type(leaf).__name__}; {wanted}")
+    return tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype), outputs)
 
 
 def _random_ops(parse: Any) -> list[str]:

@@ -1,0 +1,103 @@
+"""Mistakes in a fork's two files end a job with one sentence: in the beginning where they show there."""
+
+import pytest
+
+FLAGS = ["--epochs=1", "--steps_per_epoch=3", "--warmup_steps=0"]
+DATA = """
+import tensorflow as tf
+from trainer import data
+plain = data.parse
+def parse(record, training):
+    features, label = plain(record, training)
+    return EXAMPLE
+data.parse = parse
+"""
+MODEL = """
+import keras
+from trainer import model
+plain = model.build_model
+def build_model(hyperparameters, optimizer):
+    made = plain(hyperparameters, optimizer)
+    CHANGE
+    return made
+model.build_model = build_model
+"""
+PRECISION = "made.compile(optimizer, made.loss, metrics=[keras.metrics.Precision()])"
+CALLBACK = """
+import keras
+from trainer import model
+model.callbacks = lambda hyperparameters: CALLBACKS
+"""
+RAISES = """
+import keras, pathlib
+from trainer import model
+from trainer.guard import own
+class Callback(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs):
+        logs["val_acc"]
+own.MODEL_FILE = pathlib.Path("<string>")
+model.callbacks = lambda hyperparameters: [Callback()]
+"""
+ENDLESS = """
+from trainer import data
+from trainer.input import sources
+plain = data.records
+data.records = lambda split, folder: sources.dataset(plain(split, folder)).repeat(REPEAT)
+"""
+
+
+def ended(forks, folder, setup: str, code: int = 2) -> str:
+    job = forks.start([*FLAGS, f"--job_dir={folder}/job"], folder / "log.txt", {}, setup)
+    assert job.wait() == code, job.text
+    assert "Traceback" not in job.text
+    (sentence,) = [line for line in job.text.splitlines() if line.startswith("ERROR")]
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("example", "parts"),
+    [
+        ("features, tf.one_hot(label, 10)", ("model.py fails", "label float32 (10,)", "must have rank")),
+        ("features, tf.as_string(label)", ("label string ()", "Cast string to float is not supported")),
+        ("features", ("no label", "is there a label for each loss")),
+        ("features, None", ("data.parse gives 2 things (float32 (8, 8, 1), NoneType)",)),
+        ("features, label, label, label", ("data.parse gives 4 things",)),
+        ("tf.sparse.from_dense(features), label", ("data.parse gives a SparseTensor",)),
+        ("features.numpy(), label", ("data.parse can't be traced", "has no attribute 'numpy'")),
+        ("tf.image.resize(features, [9, 9]), label", ("data.decode gives float32 (8, 8, 1); float32 (9, 9, 1)",)),
+    ],
+)
+def test_what_parse_gives(forks, tmp_path, example, parts):
+    said = ended(forks, tmp_path, DATA.replace("EXAMPLE", example))
+    assert all(part in said for part in parts), said
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ("made.compile(optimizer, 'no_loss')", ("Could not interpret loss identifier: no_loss",)),
+        (PRECISION, ("the train records", "Dimensions must be equal")),  # shows in the first step alone
+        ("made.train_step = lambda batch: None", ("train_step returned a NoneType; a dict",)),
+    ],
+)
+def test_what_the_model_does_with_it(forks, tmp_path, change, parts):
+    said = ended(forks, tmp_path, MODEL.replace("CHANGE", change))
+    assert all(part in said for part in ("model.py fails on what data.parse gives", *parts)), said
+
+
+@pytest.mark.parametrize("callbacks", ["None", "keras.callbacks.History()", "['EarlyStopping']"])
+def test_callbacks_that_are_no_list_of_callbacks(forks, tmp_path, callbacks):
+    assert "expected" in ended(forks, tmp_path, CALLBACK.replace("CALLBACKS", callbacks))
+
+
+def test_a_callback_that_raises_is_told_with_its_line(forks, tmp_path):
+    said = ended(forks, tmp_path, RAISES, code=1)
+    assert "line 7, in on_epoch_end" in said and "KeyError: 'val_acc'" in said and "--verbose" in said
+
+
+def test_records_that_never_end_are_for_training_alone(forks, tmp_path):
+    said = ended(forks, tmp_path, ENDLESS.replace("REPEAT", "None"))
+    assert "the validation records never end" in said
+    setup = ENDLESS.replace("REPEAT", "None if split == 'train' else 1")
+    job = forks.start([*FLAGS, f"--job_dir={tmp_path}/2"], tmp_path / "2.txt", {}, setup)
+    assert job.wait() == 0, job.text
