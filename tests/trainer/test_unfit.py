@@ -1,6 +1,10 @@
 """Mistakes in a fork's two files end a job with one sentence: in the beginning where they show there."""
 
 import pytest
+import tensorflow as tf
+
+from trainer.input import sources
+from trainer.input.sources import DataError
 
 FLAGS = ["--epochs=1", "--steps_per_epoch=3", "--warmup_steps=0"]
 DATA = """
@@ -42,7 +46,10 @@ ENDLESS = """
 from trainer import data
 from trainer.input import sources
 plain = data.records
-data.records = lambda split, folder: sources.dataset(plain(split, folder)).repeat(REPEAT)
+def records(split, folder):
+    source = sources.dataset(plain(split, folder))
+    return source.repeat() if split == "SPLIT" else source
+data.records = records
 """
 
 
@@ -95,9 +102,25 @@ def test_a_callback_that_raises_is_told_with_its_line(forks, tmp_path):
     assert "line 7, in on_epoch_end" in said and "KeyError: 'val_acc'" in said and "--verbose" in said
 
 
-def test_records_that_never_end_are_for_training_alone(forks, tmp_path):
-    said = ended(forks, tmp_path, ENDLESS.replace("REPEAT", "None"))
-    assert "the validation records never end" in said
-    setup = ENDLESS.replace("REPEAT", "None if split == 'train' else 1")
-    job = forks.start([*FLAGS, f"--job_dir={tmp_path}/2"], tmp_path / "2.txt", {}, setup)
-    assert job.wait() == 0, job.text
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_records_that_never_end_are_told_before_the_first_step(forks, tmp_path, split):
+    said = ended(forks, tmp_path, ENDLESS.replace("SPLIT", split))
+    assert f"the {split} records of data.py never end" in said
+    assert "epoch 1" not in (tmp_path / "log.txt").read_text()
+
+
+def test_records_that_take_long_to_count_are_told(monkeypatch, capsys):
+    monkeypatch.setattr(sources, "PATIENCE_S", 0)
+    signature = tf.TensorSpec([], tf.int64)
+    assert sources.count(tf.data.Dataset.from_generator(lambda: range(50), output_signature=signature))[0] == 50
+    assert "a generator has to end" in capsys.readouterr().err
+
+
+def test_records_that_break_off_are_told():
+    def broken():
+        yield 1
+        raise RuntimeError("the file is gone")
+
+    made = tf.data.Dataset.from_generator(broken, output_signature=tf.TensorSpec([], tf.int64))
+    with pytest.raises(DataError, match="break off: RuntimeError: the file is gone"):
+        sources.count(made)

@@ -5,11 +5,15 @@ What data.py's `records` returns. Patterns may be local or gs://.
 
 import concurrent.futures
 import dataclasses
+import sys
+import threading
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from trainer import said
+
+PATIENCE_S = 30
 
 
 class DataError(Exception):
@@ -56,8 +60,11 @@ def open_source(records: Callable[[str, str], Source | None], split: str, data_d
             f'data.records("{split}", ...) returned a {type(source).__name__}; expected tfrecords(...), lines(...) '
             "or a tf.data.Dataset of undecoded records"
         )
-    if split != "train" and endless(source):
-        raise DataError(f"the {split} records never end; only those to train on may")
+    if int(source.cardinality()) == tf.data.INFINITE_CARDINALITY:
+        raise DataError(
+            f"the {split} records of data.py never end; give each once, without repeat(), which is the trainer's, "
+            "or as many as an epoch has with take(n)"
+        )
     return source
 
 
@@ -104,21 +111,24 @@ def count(source: Source, note: Callable[[str], None] | None = None) -> tuple[in
         if not sum(number for number, _ in counted):
             raise DataError(f"{source.paths[0]} and {len(counted) - 1} more files hold no record")
         return sum(number for number, _ in counted), _shortened(source, counted)
-    if endless(source):
-        raise DataError("the records never end: say with --steps_per_epoch how long an epoch is")
     known = int(source.cardinality())
-    try:
-        found = known if known >= 0 else int(source.reduce(0, lambda total, *_: total + 1))
-    except tf.errors.OpError as error:
-        raise DataError(f"the records of data.py break off: {said.first_line(error)}") from error
+    found = known if known >= 0 else _count_through(source)
     if not found:
         raise DataError("data.records gave a tf.data.Dataset without a record")
     return found, source
 
 
-def endless(source: Source) -> bool:
-    """Whether a data set is known never to end."""
-    return not isinstance(source, Files) and int(source.cardinality()) == tf.data.INFINITE_CARDINALITY
+def _count_through(source: tf.data.Dataset) -> int:
+    """The records of a set that doesn't know how many it has: a generator's, which may have no end."""
+    note = "still counting the records that data.py gives; a generator has to end (or take(n) ends it)"
+    timer = threading.Timer(PATIENCE_S, print, [note], {"file": sys.stderr, "flush": True})
+    timer.start()
+    try:
+        return int(source.reduce(0, lambda total, *_: total + 1))
+    except tf.errors.OpError as error:
+        raise DataError(f"the records of data.py break off: {said.first_line(error)}") from error
+    finally:
+        timer.cancel()
 
 
 def _count_files(source: Files) -> list[tuple[int, str]]:

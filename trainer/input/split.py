@@ -40,7 +40,7 @@ class Split:
     def fits(self) -> bool:
         """Whether the decoded examples fit the memory set aside, and are the same each time."""
         sizes = [spec.shape.num_elements() for spec in tf.nest.flatten(self.element_spec)]
-        if self.random_ops or None in sizes or sources.endless(self.source):
+        if self.random_ops or None in sizes:
             return False
         size = sum(n * max(1, s.dtype.size) for n, s in zip(sizes, tf.nest.flatten(self.element_spec), strict=True))
         return size * self.count <= CACHE_BYTES
