@@ -4,6 +4,7 @@ The model is built anew outside of any strategy and given the trained weights, s
 exported is the same whatever trained it.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -42,8 +43,7 @@ def export(
     """
     model = build()
     model(tf.nest.map_structure(lambda leaf: tf.zeros([1, *leaf.shape], leaf.dtype), features_spec), training=False)
-    for new, old in zip(model.weights, trained.weights, strict=True):
-        new.assign(np.asarray(old))
+    _copy_weights(trained, model)
     batched = tf.nest.map_structure(lambda leaf: tf.TensorSpec([None, *leaf.shape], leaf.dtype), features_spec)
     archive = keras.export.ExportArchive()
     archive.track(model)
@@ -59,6 +59,19 @@ def export(
         archive.add_endpoint("raw", predict_raw, [tf.TensorSpec([None], tf.string, name="raw")])
     archive.write_out(path, verbose=False)
     _compare(path, sample, predict(sample))
+
+
+def _copy_weights(trained: keras.Model, model: keras.Model) -> None:
+    """Raises ExportError where build_model has not made the same model again."""
+    was, now = ([f"{w.path} {tuple(w.shape)}" for w in m.weights] for m in (trained, model))
+    if [tuple(w.shape) for w in trained.weights] != [tuple(w.shape) for w in model.weights]:
+        one, other = next((a, b) for a, b in itertools.zip_longest(was, now, fillvalue="nothing") if a != b)
+        raise ExportError(
+            f"build_model made another model for the export: {other} where {one} was trained; "
+            "it has to make the same one from the same hyperparameters"
+        )
+    for new, old in zip(model.weights, trained.weights, strict=True):
+        new.assign(np.asarray(old))
 
 
 def raw_decoder(data: ModuleType, record_spec: Any) -> Callable | None:

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 
 from trainer.problems import FlagError, Problem
 from trainer.settings import Settings, _whole, adapted, combinations
@@ -21,7 +21,11 @@ from trainer.yours import data_dir, hyperparameters_class
 @functools.cache  # making a schema takes 10 ms, and a study asks about hundreds of command lines
 def _fields(cls: type) -> dict[str, dict[str, Any]]:
     """name -> JSON schema of every field, in order."""
-    schema = TypeAdapter(cls).json_schema()
+    try:
+        schema = TypeAdapter(cls).json_schema()
+    except PydanticUserError as error:
+        wanted = f"a dataclass or pydantic model of numbers, strings and booleans is expected: {error.message}"
+        raise FlagError([Problem("", None, f"trainer/model.py: {cls.__name__}: {wanted}".split("\n")[0])]) from None
     definitions = schema.get("$defs", {})
     fields = {}
     for name, field in schema.get("properties", {}).items():

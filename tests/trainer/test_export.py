@@ -56,6 +56,12 @@ def test_a_model_that_does_not_load_fails_the_job(tmp_path):
         export._compare(str(tmp_path / "none"), np.zeros((1, 4)), np.zeros((1, 3)))
 
 
+def test_a_model_that_is_built_otherwise_a_second_time_is_told(tmp_path):
+    other = keras.Sequential([keras.Input((4,)), keras.layers.Dense(7)])
+    with pytest.raises(export.ExportError, match="build_model made another model for the export"):
+        export.export(build(), lambda: other, None, SPEC, np.zeros((1, 4), np.float32), str(tmp_path))
+
+
 def test_predict_prints_an_answer_or_a_sentence(exported, tmp_path, capsys):
     file = tmp_path / "row.csv"
     file.write_text("1,2,3,4")

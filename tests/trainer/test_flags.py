@@ -173,3 +173,11 @@ def test_a_wrong_flag_ends_the_trainer_before_tensorflow_is_imported():
     assert done.returncode == 2
     assert "--epochs=0: should be greater than or equal to 1" in done.stderr
     assert "tensorflow" not in done.stderr
+
+
+def test_hyperparameters_of_a_plain_class_are_told_in_a_line(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("class Hyperparameters:\n    width: int = 3\n")
+    with pytest.raises(flags.FlagError, match=r"a dataclass or pydantic model .* is expected") as caught:
+        flags.known_flags(yours.hyperparameters_class(path))
+    assert "\n" not in str(caught.value)

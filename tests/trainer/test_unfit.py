@@ -109,6 +109,22 @@ def test_records_that_never_end_are_told_before_the_first_step(forks, tmp_path, 
     assert "epoch 1" not in (tmp_path / "log.txt").read_text()
 
 
+SHORT = """
+from trainer import data
+from trainer.input import sources, split
+split.CACHE_BYTES = LIMIT
+plain = data.records
+data.records = lambda name, folder: sources.dataset(plain(name, folder)).apply(
+    sources.tf.data.experimental.assert_cardinality(5000))
+"""
+
+
+@pytest.mark.parametrize("cache", ["0", "1 << 30"], ids=["streamed", "kept"])
+def test_records_that_are_fewer_than_they_say_are_told(forks, tmp_path, cache):
+    said = ended(forks, tmp_path, SHORT.replace("LIMIT", cache))
+    assert "records of data.py break off" in said and "contained only" in said
+
+
 def test_records_that_take_long_to_count_are_told(monkeypatch, capsys):
     monkeypatch.setattr(sources, "PATIENCE_S", 0)
     signature = tf.TensorSpec([], tf.int64)

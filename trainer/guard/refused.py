@@ -18,6 +18,9 @@ REFUSED = (
     tf.errors.OutOfRangeError,
     tf.errors.UnimplementedError,
 )
+ON_THE_WAY_IN = (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError)
+# Python called from the graph, or a data set shorter than it says; under several workers a lost peer looks like that
+PERHAPS_A_PEER = (tf.errors.FailedPreconditionError, tf.errors.UnknownError)
 
 
 @contextlib.contextmanager
@@ -27,6 +30,10 @@ def explained(loop: Loop) -> Iterator[None]:
         yield
     except REFUSED as error:
         raise DataError(_why(error, loop)) from error
+    except PERHAPS_A_PEER as error:
+        if loop.pipeline.share.workers > 1:
+            raise
+        raise DataError(_why(error, loop)) from error
     except (ValueError, TypeError) as error:
         if not own.while_traced(error):
             raise
@@ -35,7 +42,7 @@ def explained(loop: Loop) -> Iterator[None]:
 
 
 def _why(error: tf.errors.OpError, loop: Loop) -> str:
-    if said.on_the_way_in(error) or not isinstance(error, tf.errors.InvalidArgumentError):
+    if said.on_the_way_in(error) or isinstance(error, ON_THE_WAY_IN):
         return loop.pipeline.locate(loop.step) or _unbatched(error, loop.pipeline)
     place = f", in {node}" if (node := said.node(error)) else ""
     return (

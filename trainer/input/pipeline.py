@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from trainer import said
 from trainer.input import evaluation, sources
 from trainer.input.gathered import Gathered
 from trainer.input.share import Share
@@ -108,7 +109,10 @@ class Pipeline:
         `step` is the one whose batch failed, where it was a training batch. Raises DataError likewise.
         """
         training = self._training_batches() if self.reading == "train" else None
-        found = training.locate(step) if isinstance(training, Streamed) else self.split(self.reading).locate()
+        try:
+            found = training.locate(step) if isinstance(training, Streamed) else self.split(self.reading).locate()
+        except tf.errors.OpError as error:
+            raise DataError(f"the {self.reading} records of data.py break off: {said.first_line(error)}") from error
         return found and f"{found}; --skip_bad_records=N steps over up to N"
 
 
