@@ -1,11 +1,13 @@
 """make chaos ROUNDS=60: jobs killed at random moments, each compared with one that never was.
 
 Over OneDevice, Mirrored (2 devices) and MultiWorkerMirrored (3 processes), SIGKILL and SIGTERM, checkpoints on disk
-and on the Cloud Storage emulator: six kinds of job in turn. A round is one kill. Exits with 1 where a final state
-differs, where more than one checkpoint interval was repeated after SIGKILL, or more than one step after SIGTERM.
+and on the Cloud Storage emulator, data kept in memory and streamed: twelve kinds of job in turn. A round is one kill.
+Exits with 1 where a final state differs, where more than one checkpoint interval was repeated after SIGKILL, or more
+than one step after SIGTERM.
 """
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import random
@@ -33,6 +35,7 @@ FLAGS = [
 ]
 # the exported model follows from the weights, and its check in a fresh process takes longer than the training
 NO_EXPORT = "import trainer.export; trainer.export.export = lambda *_: None"
+STREAMED = "; from trainer.input import split; split.CACHE_BYTES = 0"
 STRATEGIES = {"one_device": (1, 1), "mirrored": (1, 2), "multi_worker": (3, 1)}  # processes, devices of each
 
 
@@ -67,15 +70,27 @@ class Outcome:
         return int(bool(self.mismatches or self.problems or over))
 
 
-def start(forks: ForkServer, strategy: str, folder: pathlib.Path, run: int, flags: list[str], extra: dict) -> list[Job]:
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a job trains under, and where its examples come from; both decide about its bits."""
+
+    strategy: str
+    streamed: bool
+
+    def __str__(self) -> str:
+        return f"{self.strategy}-{'streamed' if self.streamed else 'kept'}"
+
+
+def start(forks: ForkServer, kind: Kind, folder: pathlib.Path, run: int, place: str, extra: dict) -> list[Job]:
     """The processes of a job."""
     import jobs
 
-    processes, devices = STRATEGIES[strategy]
+    processes, devices = STRATEGIES[kind.strategy]
     environs = jobs.cluster(processes) if processes > 1 else [{}]
     stand_in = {"TRAINYARD_STAND_IN": f"gpu:{devices}"} if devices > 1 else {}
+    setup = NO_EXPORT + (STREAMED if kind.streamed else "")
     return [
-        forks.start([*FLAGS, *flags], folder / f"{run}-{index}.txt", environ | stand_in | extra, NO_EXPORT)
+        forks.start([*FLAGS, f"--job_dir={place}"], folder / f"{run}-{index}.txt", environ | stand_in | extra, setup)
         for index, environ in enumerate(environs)
     ]
 
@@ -121,7 +136,7 @@ def recovered(running: list[Job], since: float, outcome: Outcome) -> None:
 def play(
     forks: ForkServer,
     chosen: random.Random,
-    strategy: str,
+    kind: Kind,
     folder: pathlib.Path,
     place: str,
     extra: dict,
@@ -134,7 +149,7 @@ def play(
     reached, number, run = 0, 0, 0
     while True:
         since = time.monotonic()
-        running = start(forks, strategy, folder, run, [f"--job_dir={place}"], extra)
+        running = start(forks, kind, folder, run, place, extra)
         if run:
             recovered(running, since, outcome)
             resumed = resumed_step(running[0].text)
@@ -153,6 +168,19 @@ def play(
             return
 
 
+def undisturbed(forks: ForkServer, kind: Kind, folder: pathlib.Path) -> dict:
+    """The final state of a job that nobody kills."""
+    import jobs
+
+    logs, place = folder / f"whole-{kind}", folder / f"places/whole-{kind}"
+    logs.mkdir()
+    running = start(forks, kind, logs, 0, str(place), {})
+    codes = [job.wait() for job in running]
+    if any(codes):
+        raise SystemExit(f"a job that nobody killed failed:\n{running[0].text}")
+    return jobs.final_state(place / "checkpoints")
+
+
 def main() -> int:
     """Play the rounds and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -168,21 +196,16 @@ def main() -> int:
         import jobs
 
         wanted = {}
-        for strategy in STRATEGIES:
-            (folder / f"whole-{strategy}").mkdir()
-            running = start(forks, strategy, folder / f"whole-{strategy}", 0, [f"--job_dir={folder}/{strategy}"], {})
-            if sum(job.wait() != 0 for job in running):
-                print(running[0].text)
-                return 1
-            wanted[strategy] = jobs.final_state(f"{folder}/{strategy}/checkpoints")
         while outcome.rounds < options.rounds:
-            strategy = list(STRATEGIES)[outcome.jobs % 3]
+            kind = Kind(list(STRATEGIES)[outcome.jobs % 3], streamed=outcome.jobs % 4 >= 2)
+            if kind not in wanted:
+                wanted[kind] = undisturbed(forks, kind, folder)
             remote = outcome.jobs % 2 == 1
-            name = f"job-{outcome.jobs}-{strategy}-{'emulator' if remote else 'disk'}"
+            name = f"job-{outcome.jobs}-{kind}-{'emulator' if remote else 'disk'}"
             place = f"gs://{emulator.bucket}/{name}" if remote else f"{folder}/places/{name}"
             left = min(options.kills_per_job, options.rounds - outcome.rounds)
-            play(forks, chosen, strategy, folder / name, place, emulator.environ if remote else {}, outcome, left)
-            different = jobs.differences(wanted[strategy], jobs.final_state(f"{place}/checkpoints"))
+            play(forks, chosen, kind, folder / name, place, emulator.environ if remote else {}, outcome, left)
+            different = jobs.differences(wanted[kind], jobs.final_state(f"{place}/checkpoints"))
             outcome.mismatches += bool(different)
             print(f"{name}: {outcome.rounds} rounds so far, {'MISMATCH' if different else 'the same bits'}", flush=True)
     code = outcome.report()

@@ -3,6 +3,7 @@
 0 done, 1 failed, 2 flags, cluster or data that can't work, 143 told to stop: saved, and to be started again.
 """
 
+import atexit
 import os
 import sys
 
@@ -58,5 +59,18 @@ def _unfit(settings: Settings) -> bool:
     return bool(wrong)
 
 
+def _leave(codes: list[int]) -> None:
+    """End the process with the job's code, if it has come to one; else in Python's own way, with its traceback."""
+    if codes:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(codes[0])
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    codes: list[int] = []
+    # Registered first, so called last: what a fork's libraries registered is done by then. What would come next is
+    # TensorFlow's own end, which waits up to 10 s for workers that have ended before, while the machines cost money.
+    atexit.register(_leave, codes)
+    codes.append(main())
+    sys.exit(codes[0])

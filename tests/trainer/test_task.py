@@ -1,9 +1,16 @@
 """The entry point: exit codes, and what is said before TensorFlow is imported."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
 from trainer import doctor, task
 from trainer.doctor import Check
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -43,3 +50,38 @@ def test_a_warm_up_longer_than_the_data_lasts_is_refused_where_it_was_asked_for(
     assert "--warmup_steps=30 is not shorter than the run: 19 steps x --epochs=1 = 19 steps" in job.text
     job = forks.start(["--epochs=1", f"--job_dir={tmp_path}/b"], tmp_path / "b.txt")
     assert job.wait() == 0, job.text
+
+
+MODEL = """
+import atexit
+from pydantic import BaseModel
+atexit.register(print, "the run is uploaded")
+class Hyperparameters(BaseModel):
+    pass
+def build_model(hyperparameters, optimizer):
+    return None
+"""
+DATA = """
+def records(split, data_dir):
+    return "no records"
+def parse(record, training):
+    return record
+"""
+
+
+def test_what_a_fork_registered_for_the_end_is_done_and_the_code_kept(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "data.py").write_text(DATA)
+    environ = {**os.environ, "TRAINYARD_EXAMPLE": str(tmp_path)}
+    command = [sys.executable, "-m", "trainer.task", f"--job_dir={tmp_path}/job"]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+    assert done.returncode == task.UNUSABLE, done.stderr
+    assert "returned a str" in done.stdout
+    assert done.stdout.splitlines()[-1] == "the run is uploaded"
+
+
+def test_a_job_that_breaks_ends_in_python_s_own_way():
+    setup = "import runpy, sys, trainer.flags as flags; flags.parse = None; sys.argv = ['task']; "
+    command = [sys.executable, "-c", f"{setup} runpy.run_module('trainer.task', run_name='__main__')"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "'NoneType' object is not callable" in done.stderr
