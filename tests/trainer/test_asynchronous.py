@@ -8,7 +8,6 @@ import time
 import jobs
 import pytest
 
-NO_EXPORT = "import trainer.export; trainer.export.export = lambda *_: None"  # the same for every strategy
 STEPS = 400
 
 
@@ -30,7 +29,7 @@ def test_a_worker_dies_and_comes_back_while_training_goes_on(forks, tmp_path):
     names = environs(3)
 
     def start(name, suffix=""):
-        return forks.start(flags, tmp_path / f"{name}{suffix}.txt", names[name], NO_EXPORT)
+        return forks.start(flags, tmp_path / f"{name}{suffix}.txt", names[name], jobs.NO_EXPORT)
 
     started = {name: start(name) for name in names}
     chief = started["chief:0"]

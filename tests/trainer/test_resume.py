@@ -15,7 +15,7 @@ EVERY_6 = [*jobs.SHORT, "--checkpoint_every=6steps"]
 def whole(forks, tmp_path_factory) -> pathlib.Path:
     """A job that ran to its end undisturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    job = forks.start([*EVERY_6, f"--job_dir={folder}"], folder / "log.txt")
+    job = forks.start([*EVERY_6, f"--job_dir={folder}"], folder / "log.txt", {}, jobs.NO_EXPORT)
     assert job.wait() == 0, job.text
     return folder
 
@@ -34,7 +34,7 @@ def assert_same(one: pathlib.Path, other: pathlib.Path) -> None:
 
 def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole, tmp_path):
     flags = [*EVERY_6, f"--job_dir={tmp_path}"]
-    killed = forks.start(flags, tmp_path / "1.txt")
+    killed = forks.start(flags, tmp_path / "1.txt", {}, jobs.NO_EXPORT)
     until(killed, "step 20/")
     killed.kill()
     assert killed.wait() == -signal.SIGKILL
@@ -43,7 +43,7 @@ def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole
     assert newest >= 18 and newest % 6 == 0
     (values,) = (tmp_path / "checkpoints").glob(f"ckpt-{newest}.data*")
     values.write_bytes(values.read_bytes()[:-1000])
-    stopped = forks.start(flags, tmp_path / "2.txt")
+    stopped = forks.start(flags, tmp_path / "2.txt", {}, jobs.NO_EXPORT)
     until(stopped, r"^step \d+/")
     stopped.kill(signal.SIGTERM)
     assert stopped.wait() == 143, stopped.text
@@ -52,7 +52,7 @@ def test_killed_told_to_stop_and_damaged_it_ends_with_the_same_bits(forks, whole
     assert newest - 6 < saved < 48
     (tmp_path / f"checkpoints/ckpt-{saved}.index").unlink()
     before = max(int(path.stem.split("-")[1]) for path in (tmp_path / "checkpoints").glob("*.index"))
-    last = forks.start(flags, tmp_path / "3.txt")
+    last = forks.start(flags, tmp_path / "3.txt", {}, jobs.NO_EXPORT)
     assert last.wait() == 0, last.text
     assert f"ckpt-{saved} is not whole: its index is missing" in last.text
     assert f"resuming at step {before} of 48" in last.text
@@ -68,7 +68,7 @@ split.CACHE_BYTES = 0
 def test_data_too_large_for_the_memory_goes_on_where_it_was(forks, tmp_path):
     def start(name, run=1):
         flags = [*EVERY_6, "--shuffle_buffer=300", f"--job_dir={tmp_path / name}"]
-        return forks.start(flags, tmp_path / f"{name}{run}.txt", {}, STREAMED)
+        return forks.start(flags, tmp_path / f"{name}{run}.txt", {}, STREAMED + jobs.NO_EXPORT)
 
     whole = start("whole")
     assert whole.wait() == 0, whole.text
@@ -127,11 +127,11 @@ def test_another_job_s_checkpoint_is_one_sentence_saying_what_differs(forks, who
 
 def test_fresh_sets_aside_and_says_where_and_changed_flags_are_listed(forks, tmp_path):
     flags = ["--epochs=1", "--examples_per_epoch=128", f"--job_dir={tmp_path}"]
-    assert forks.start(flags, tmp_path / "1.txt").wait() == 0
-    more = forks.start([*flags, "--epochs=2", "--learning_rate=0.001"], tmp_path / "2.txt")
+    assert forks.start(flags, tmp_path / "1.txt", {}, jobs.NO_EXPORT).wait() == 0
+    more = forks.start([*flags, "--epochs=2", "--learning_rate=0.001"], tmp_path / "2.txt", {}, jobs.NO_EXPORT)
     assert more.wait() == 0
     assert "it goes on to --epochs=2" in more.text and "--learning_rate was 0.002, is 0.001" in more.text
-    fresh = forks.start([*flags, "--fresh"], tmp_path / "3.txt")
+    fresh = forks.start([*flags, "--fresh"], tmp_path / "3.txt", {}, jobs.NO_EXPORT)
     assert fresh.wait() == 0
     assert "set aside: " in fresh.text and "resuming" not in fresh.text
     assert len(list(tmp_path.glob("checkpoints-*"))) == len(list(tmp_path.glob("result-*.json"))) == 1
@@ -201,7 +201,7 @@ def test_a_cloud_job_restarted_with_fresh_goes_on(forks, tmp_path):
 @pytest.mark.slow
 def test_a_clock_set_back_does_not_matter(forks, whole, tmp_path):
     flags = [*EVERY_6, f"--job_dir={tmp_path}"]
-    killed = forks.start(flags, tmp_path / "1.txt")
+    killed = forks.start(flags, tmp_path / "1.txt", {}, jobs.NO_EXPORT)
     until(killed, "step 20/")
     killed.kill()
     killed.wait()
