@@ -41,7 +41,7 @@ def export_and_tell(
     loop, pipeline = training.loop, training.pipeline
     split = pipeline.split("train")
     spec = keras.utils.unpack_x_y_sample_weight(split.element_spec)[0]
-    sample = keras.utils.unpack_x_y_sample_weight(next(iter(pipeline.evaluation("train")[0])))[0]
+    sample = keras.utils.unpack_x_y_sample_weight(pipeline.sample())[0]
 
     def rebuild() -> keras.Model:
         return build(settings, hyperparameters, training.total)

@@ -39,7 +39,7 @@ def describe_data(pipeline: Pipeline) -> str:
     if isinstance(split.source, Files):
         names = [os.path.basename(path) for path in split.source.paths]
         words.append(f"{len(names)} files (names {zlib.crc32(' '.join(names).encode()):08x})")
-    if not pipeline.settings.steps_per_epoch:
+    if not (pipeline.settings.steps_per_epoch or pipeline.settings.examples_per_epoch):
         words.append(f"{split.count} records")
     return " with ".join(words)
 

@@ -12,6 +12,7 @@ from trainer.input import sources, split
 from trainer.input.pipeline import Pipeline
 from trainer.input.share import Share
 from trainer.input.sources import DataError
+from trainer.start import describe_data
 
 COUNT = 53
 
@@ -144,12 +145,24 @@ def test_files_may_be_shared_instead_of_records(folder, monkeypatch):
     assert not seen[0] & seen[1]
 
 
-def test_virtual_epochs_need_no_count(folder, monkeypatch):
+@pytest.mark.parametrize(("flag", "steps"), [("--steps_per_epoch=3", 3), ("--examples_per_epoch=40", 5)])
+def test_virtual_epochs_need_no_count(folder, monkeypatch, flag, steps):
     monkeypatch.setattr(sources, "count", lambda *_: pytest.fail("counted"))
-    monkeypatch.setattr(split.Split, "fits", property(lambda _: False))
-    made = pipeline(folder, "--steps_per_epoch=3", "--warmup_steps=0")
-    assert made.steps_per_epoch == 3
+    monkeypatch.setattr(split, "CACHE_BYTES", 12 * 10)  # ten examples
+    made = pipeline(folder, flag, "--warmup_steps=0")
+    assert made.steps_per_epoch == steps
+    assert "records" not in describe_data(made)
     assert len(numbers(made.training(0, 20))) == 20
+    assert made.sample()[1].numpy().tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("limit", [COUNT - 1, COUNT])
+def test_no_more_records_are_read_than_tell_whether_all_fit(folder, limit):
+    files = sources.tfrecords(f"{folder}/train-*.tfrecord")
+    assert sources.are_more(files, limit) == (limit < COUNT)
+    assert not sources.are_more(tf.data.Dataset.range(limit), limit)
+    endless = tf.data.Dataset.from_generator(itertools.count, output_signature=tf.TensorSpec([], tf.int64))
+    assert sources.are_more(endless, limit)
 
 
 def test_a_truncated_file_is_named_with_its_record(folder):

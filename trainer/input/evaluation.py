@@ -23,6 +23,14 @@ def batches(split: Split, batch_size: int, share: Share) -> tuple[tf.data.Datase
     return _stream(split, batch_size, share), -(-split.count // batch_size)
 
 
+def first(split: Split, rows: int) -> Any:
+    """The first `rows` examples, tensors of [rows, ...]; fewer where there are fewer, or bad ones are stepped over."""
+    if split.fits:
+        return tf.nest.map_structure(lambda tensor: tensor[:rows], split.examples)
+    source = tolerate.with_names(split.source) if split.bad.allowed else split.source
+    return next(iter(_decoded(split, sources.dataset(source).enumerate().take(rows), rows)))
+
+
 def _slices(split: Split, batch_size: int, share: Share) -> tf.data.Dataset:
     examples, bounds = split.examples, []
     for start in range(0, split.count, batch_size):

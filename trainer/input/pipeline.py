@@ -103,6 +103,10 @@ class Pipeline:
         """Batches of a split in its order, for one process to look at."""
         return evaluation.batches(self.split(name), self.evaluation_batch, Share())[0].with_options(_options())
 
+    def sample(self) -> Any:
+        """A replica's batch of the first training examples, for a model to be tried on."""
+        return evaluation.first(self.split("train"), max(1, self.evaluation_batch // self.share.all_replicas))
+
     def locate(self, step: int) -> str:
         """The file and the record of the split at hand that can't be read or decoded, and why; "" where all can.
 

@@ -118,6 +118,19 @@ def count(source: Source, note: Callable[[str], None] | None = None) -> tuple[in
     return found, source
 
 
+def are_more(source: Source, most: int) -> bool:
+    """Whether there are more than `most` records; no more than that are read. False where something can't be read."""
+    if isinstance(source, Files):
+        paths = tf.data.Dataset.from_tensor_slices(list(source.paths))
+        source = paths.interleave(source.reader, cycle_length=16, num_parallel_calls=16, deterministic=False)
+    elif (known := int(source.cardinality())) >= 0:
+        return known > most
+    try:
+        return int(source.take(most + 1).reduce(0, lambda total, *_: total + 1)) > most
+    except tf.errors.OpError:
+        return False
+
+
 def _count_through(source: tf.data.Dataset) -> int:
     """The records of a set that doesn't know how many it has: a generator's, which may have no end."""
     note = "still counting the records that data.py gives; a generator has to end (or take(n) ends it)"

@@ -27,6 +27,7 @@ class Split:
         self.element_spec = _element_spec(self.parse.structured_outputs)
         self.random_ops = _random_ops(self.parse)
         self._count: int | None = None
+        self._fits: bool | None = None
         self._examples: Any = None
 
     @property
@@ -39,11 +40,18 @@ class Split:
     @property
     def fits(self) -> bool:
         """Whether the decoded examples fit the memory set aside, and are the same each time."""
-        sizes = [spec.shape.num_elements() for spec in tf.nest.flatten(self.element_spec)]
-        if self.random_ops or None in sizes:
+        if self._fits is None:
+            self._fits = self._few_enough()
+        return self._fits
+
+    def _few_enough(self) -> bool:
+        leaves = tf.nest.flatten(self.element_spec)
+        if self.random_ops or not all(leaf.shape.is_fully_defined() for leaf in leaves):
             return False
-        size = sum(n * max(1, s.dtype.size) for n, s in zip(sizes, tf.nest.flatten(self.element_spec), strict=True))
-        return size * self.count <= CACHE_BYTES
+        most = CACHE_BYTES // max(1, sum(leaf.shape.num_elements() * max(1, leaf.dtype.size) for leaf in leaves))
+        if self._count is None and sources.are_more(self.source, most):
+            return False  # and not counted: that may take hours, and who sets --steps_per_epoch need not wait
+        return self.count <= most
 
     @property
     def examples(self) -> Any:

@@ -12,6 +12,8 @@ from trainer.input.sources import DataError
 from trainer.input.split import Split
 from trainer.settings import Settings
 
+LOOKED_AT = 100  # steps, in search of the record that broke one: more than are made ahead of the one that failed
+
 
 class Streamed:
     """The training batches of one worker. `augment` is data.py's, or None."""
@@ -30,9 +32,8 @@ class Streamed:
         return examples.batch(rows, drop_remainder=True)
 
     def locate(self, step: int) -> str:
-        """The first record from this step on that can't be decoded, and why; "" where all of an epoch can be."""
-        epoch = -(-self.split.count // self.settings.batch_size)
-        for _, (name, number, record) in self._records(step, step + epoch, named=True):
+        """The first record from this step on that can't be decoded, and why; "" where LOOKED_AT steps have none."""
+        for _, (name, number, record) in self._records(step, step + LOOKED_AT, named=True):
             if told := self.split.trouble(record):
                 return f"{name.numpy().decode()}, record {int(number)}: {told}"
         return ""
