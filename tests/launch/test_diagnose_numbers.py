@@ -24,6 +24,7 @@ def test_a_pattern_without_its_numbers(source, expected):
     assert numbers.blind(source) == expected
 
 
+@pytest.mark.slow
 def test_every_line_that_a_pattern_fits_is_a_candidate():
     signs = causes.load()[1]
     candidates = patterns.possible([sign.pattern for sign in signs])

@@ -52,7 +52,13 @@ def refused(job) -> str:
 
 
 @pytest.mark.parametrize(
-    ("split", "setup"), [("train", ""), ("train", STREAMED), ("validation", STREAMED), ("test", STREAMED)]
+    ("split", "setup"),
+    [
+        ("train", ""),
+        ("train", STREAMED),
+        pytest.param("validation", STREAMED, marks=pytest.mark.slow),
+        pytest.param("test", STREAMED, marks=pytest.mark.slow),
+    ],
 )
 def test_a_bad_record_is_named(forks, damaged, tmp_path, split, setup):
     folder = damaged(split)
@@ -62,7 +68,9 @@ def test_a_bad_record_is_named(forks, damaged, tmp_path, split, setup):
     assert "record 3: Unknown image file format" in said and "--skip_bad_records=N" in said
 
 
-@pytest.mark.parametrize("setup", ["", STREAMED], ids=["kept", "streamed"])
+@pytest.mark.parametrize(
+    "setup", [pytest.param("", marks=pytest.mark.slow, id="kept"), pytest.param(STREAMED, id="streamed")]
+)
 def test_bad_records_of_every_split_may_be_stepped_over(forks, damaged, tmp_path, setup):
     splits = ("train", "validation", "test")
     folder = damaged(*splits)

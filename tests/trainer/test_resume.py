@@ -65,6 +65,7 @@ split.CACHE_BYTES = 0
 """
 
 
+@pytest.mark.slow
 def test_data_too_large_for_the_memory_goes_on_where_it_was(forks, tmp_path):
     def start(name, run=1):
         flags = [*EVERY_6, "--shuffle_buffer=300", f"--job_dir={tmp_path / name}"]
