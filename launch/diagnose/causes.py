@@ -24,6 +24,8 @@ STATUS_WRITTEN = (
     r"(get|post|put|delete|head|patch|forbidden|unauthorized|not found|too many|client|server|error|service|internal)\b"
     ")"
 )
+VARIANT_KEYS = frozenset({"tip", "explanation", "fixes", "level", "retry", "patterns", "hints"})
+KEYS = VARIANT_KEYS | {"id", "title", "seven", "rank", "links", "unless", "variants"}
 Level = Literal["root", "symptom", "warning", "wrapper"]
 
 
@@ -80,9 +82,19 @@ def _advice(entry: dict, base: Advice | None = None) -> Advice:
     return Advice(words("tip"), words("explanation"), fixes)
 
 
+def _known(entry: dict, keys: frozenset[str]) -> None:
+    """Raises CausesError for a key that nothing reads: whoever wrote it believes that it counts."""
+    if unknown := entry.keys() - keys:
+        named = entry.get("id") or entry.get("tip", entry)
+        raise CausesError(f"{named!r} has {', '.join(sorted(unknown))}; known are {', '.join(sorted(keys))}")
+
+
 def _signs(entry: dict, cause: Cause) -> list[Sign]:
     """The signs of one entry, those of its variants (the same cause, other advice) among them."""
     signs = []
+    _known(entry, KEYS)
+    for variant in entry.get("variants", []):
+        _known(variant, VARIANT_KEYS)
     for part in [*entry.get("variants", []), entry]:
         advice = _advice(part, cause.advice)
         level, retry = part.get("level", cause.level), part.get("retry", cause.retry)

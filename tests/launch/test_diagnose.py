@@ -203,6 +203,17 @@ def test_the_causes_file():
     assert {cause.seven for cause in known} == {None, *causes.SEVEN}
 
 
+@pytest.mark.parametrize("where", ["in the entry", "in its variant"])
+def test_a_key_that_nothing_reads_is_told(tmp_path, where):
+    entry = {"id": "full", "title": "t", "tip": "t", "explanation": "e", "fixes": ["f"], "patterns": "disk is full"}
+    entry["variants"] = [{"tip": "It is full here.", "hints": "here"}]
+    (entry if where == "in the entry" else entry["variants"][0])["prio"] = 3
+    file = tmp_path / "causes.yaml"
+    file.write_text(json.dumps({"causes": [entry], "benign": ""}))
+    with pytest.raises(causes.CausesError, match="has prio; known are explanation, fixes"):
+        causes.load(file)
+
+
 def test_no_pattern_fits_an_ordinary_log():
     signs = causes.load()[1]
     ordinary = ("\n".join(NOISE[:5] + NOISE[7:])).encode()
