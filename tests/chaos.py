@@ -158,6 +158,9 @@ def play(
         run += 1
         number = strike(chosen, running, outcome) if run <= rounds else 0
         struck = time.monotonic()
+        if number and resumed_step(running[0].text) is None:
+            for job in running:  # they would wait for the lost one to join; the platform ends them, or starts it again
+                job.kill(signal.SIGKILL)
         codes = [job.wait() for job in running]
         if number:
             outcome.ended_s[number].append(time.monotonic() - struck)
